@@ -2,12 +2,18 @@ import { create } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 
-const camelCase = /^[A-Za-z][A-Za-z0-9]*$/;
+// The proto names that survive a conversion to lowerCamelCase and back. As in protoc, a leading underscore makes the
+// first letter a capital.
+const reversible = /^_?[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)*$/;
+const camel = /^[A-Za-z][A-Za-z0-9]*$/;
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Parses a google.protobuf.FieldMask from its JSON form: paths separated by commas, names separated by dots, each name
- * in lowerCamelCase. `*` stands for all fields.
+ * Parses a google.protobuf.FieldMask from its JSON form: paths separated by commas, names separated by dots.
+ *
+ * Names are proto names in lowerCamelCase. The JSON mapping cannot express names that do not survive the conversion;
+ * here they are written unchanged if they have an underscore (`address_line_1`) and otherwise in backticks
+ * (`` `camelCase` ``), so that texts and names correspond one to one. `*` stands for all fields.
  *
  * @param protoNames - whether proto names (`display_name`) are allowed too, as URLs use both
  * @returns the mask with proto names; `undefined` when a path is not a field path
@@ -22,7 +28,25 @@ export function parseFieldMask(text: string, protoNames: boolean): FieldMask | u
   return create(FieldMaskSchema, { paths });
 }
 
+/**
+ * Prints the paths of a mask, as {@link parseFieldMask} reads them.
+ *
+ * @throws Error when a path is empty, or holds a comma or a backtick
+ */
+export function printFieldMask(paths: readonly string[]): string {
+  return paths.map((path) => path.split(".").map(printName).join(".")).join(",");
+}
+
 function parseName(text: string, protoNames: boolean): string | undefined {
-  if (camelCase.test(text)) return text.replaceAll(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
-  return text === "*" || (protoNames && identifier.test(text)) ? text : undefined;
+  if (text === "*") return text;
+  if (camel.test(text)) return text.replaceAll(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
+  const name = text.startsWith("`") && text.endsWith("`") ? text.slice(1, -1) : text;
+  return identifier.test(name) && (protoNames || printName(name) === text) ? name : undefined;
+}
+
+function printName(name: string): string {
+  if (reversible.test(name)) return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  if (identifier.test(name)) return name.includes("_") ? name : `\`${name}\``;
+  if (/^[^,`]+$/.test(name)) return name;
+  throw new Error(`a mask with the name ${JSON.stringify(name)} has no JSON`);
 }

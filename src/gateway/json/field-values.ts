@@ -66,6 +66,18 @@ export function localFormOf(field: DescField & { readonly message: DescMessage }
   return bare ? "unwrapped" : "message";
 }
 
+/** Returns whether the test is true of a message type, or of one that it may contain at any depth. */
+export function mayHold(
+  desc: DescMessage,
+  test: (desc: DescMessage) => boolean,
+  seen: Set<DescMessage> = new Set(),
+): boolean {
+  if (test(desc)) return true;
+  if (seen.has(desc)) return false;
+  seen.add(desc);
+  return desc.fields.some(({ message }) => message !== undefined && mayHold(message, test, seen));
+}
+
 /** Sets a property, even one named `__proto__`, which a plain assignment would take for the prototype. */
 export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === "__proto__") {

@@ -1,17 +1,24 @@
-import type { DescField, DescMessage, JsonValue, JsonWriteOptions, Message } from "@bufbuild/protobuf";
-import { toJson, toJsonString } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonObject, JsonValue, JsonWriteOptions, Message } from "@bufbuild/protobuf";
+import { isMessage, toJson, toJsonString } from "@bufbuild/protobuf";
+import { type Any, AnySchema, anyUnpack, FieldMaskSchema, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import { printFieldMask } from "./field-mask.ts";
+import { asFieldValues, loadField, mayHold, setOwn } from "./field-values.ts";
+import { oncePer } from "./once-per.ts";
 
 /** Options of {@link writeJson}: those of Connect. */
 export type WriteJsonOptions = Partial<JsonWriteOptions>;
 
 /**
- * Writes a message as proto3 JSON text: 64-bit integers as strings, fields that are not set left out.
+ * Writes a message as proto3 JSON text: 64-bit integers as strings, fields that are not set left out, field masks as
+ * {@link printFieldMask} writes them.
  *
  * @throws Error when the message cannot be written, which is the handler's fault: a Timestamp out of range, an Any
- * whose type is not in the registry, a field mask with a name that does not survive lowerCamelCase
+ * whose type is not in the registry, a field mask with an empty path
  */
 export function writeJson(desc: DescMessage, message: Message, options: WriteJsonOptions = {}): string {
-  return toJsonString(desc, message, options);
+  return mayHoldMask(desc)
+    ? JSON.stringify(messageToJson(desc, message, options))
+    : toJsonString(desc, message, options);
 }
 
 /**
@@ -23,13 +30,84 @@ export function createJsonFieldWriter(
   field: DescField,
   options: WriteJsonOptions,
 ): (message: Message) => JsonValue | undefined {
-  // protobuf-es writes the fields of the descriptor, so a descriptor with fewer of them writes part of the message.
-  const alone: DescMessage = { ...field.parent, fields: [field] };
-  const name = options.useProtoFieldName === true ? field.name : field.jsonName;
+  const alone = withFields(field.parent, [field]);
   return (message) => {
     // Unknown fields are dropped, because toJson() writes extensions from them.
     const known = message.$unknown === undefined ? message : { ...message, $unknown: undefined };
-    const json = toJson(alone, known, options);
-    return typeof json === "object" && json !== null && !Array.isArray(json) ? json[name] : undefined;
+    const json = messageToJson(alone, known, options);
+    return isObject(json) ? json[jsonNameOf(field, options)] : undefined;
   };
+}
+
+/** A message type split into what protobuf-es writes and the fields that may contain a field mask. */
+interface Parts {
+  readonly plain: DescMessage;
+  readonly masked: readonly DescField[];
+}
+
+function messageToJson(desc: DescMessage, message: Message, options: WriteJsonOptions): JsonValue {
+  if (isMessage(message, FieldMaskSchema)) return printFieldMask(message.paths);
+  if (isMessage(message, AnySchema)) return packedToJson(message, options);
+  const { plain, masked } = partsOf(desc);
+  const json = toJson(plain, message, options);
+  if (!isObject(json)) return json;
+  for (const field of masked) {
+    const value = maskedFieldToJson(field, message, options);
+    if (value !== undefined) setOwn(json, jsonNameOf(field, options), value);
+  }
+  return json;
+}
+
+function packedToJson(any: Any, options: WriteJsonOptions): JsonValue {
+  const { registry } = options;
+  const message = registry && anyUnpack(any, registry);
+  const desc = message && registry?.getMessage(message.$typeName);
+  // protobuf-es writes an empty Any, and has an error for an unknown type.
+  if (desc === undefined || message === undefined) return toJson(AnySchema, any, options);
+  const json = messageToJson(desc, message, options);
+  const type = { "@type": any.typeUrl };
+  return isObject(json) && !hasCustomJsonRepresentation(desc) ? { ...type, ...json } : { ...type, value: json };
+}
+
+function maskedFieldToJson(field: DescField, message: Message, options: WriteJsonOptions): JsonValue | undefined {
+  const value = loadField(message, field);
+  const { message: desc } = field;
+  if (value === undefined || desc === undefined) return undefined;
+  const write = (element: unknown): JsonValue => {
+    if (isMessage(element)) return messageToJson(desc, element, options);
+    throw new TypeError(`${field.name} holds something other than messages`);
+  };
+  if (field.fieldKind === "message") return write(value);
+  const json = Array.isArray(value)
+    ? value.map(write)
+    : Object.fromEntries(Object.entries(asFieldValues(value)).map(([key, element]) => [key, write(element)]));
+  return Object.keys(json).length > 0 || options.alwaysEmitImplicit === true ? json : undefined;
+}
+
+const partsOf = oncePer((desc: DescMessage): Parts => {
+  const masked = hasCustomJsonRepresentation(desc)
+    ? []
+    : desc.fields.filter(({ message }) => message !== undefined && mayHoldMask(message));
+  const others = desc.fields.filter((field) => !masked.includes(field));
+  return { plain: masked.length === 0 ? desc : withFields(desc, others), masked };
+});
+
+// protobuf-es writes the fields of the descriptor, so a descriptor with fewer of them writes part of the message.
+function withFields(desc: DescMessage, fields: DescField[]): DescMessage {
+  return { ...desc, fields };
+}
+
+// An Any may contain a field mask.
+const typesOfMasks: ReadonlySet<string> = new Set([FieldMaskSchema.typeName, AnySchema.typeName]);
+
+const mayHoldMask = oncePer((desc: DescMessage): boolean =>
+  mayHold(desc, ({ typeName }) => typesOfMasks.has(typeName)),
+);
+
+function jsonNameOf(field: DescField, options: WriteJsonOptions): string {
+  return options.useProtoFieldName === true ? field.name : field.jsonName;
+}
+
+function isObject(json: JsonValue | undefined): json is JsonObject {
+  return typeof json === "object" && json !== null && !Array.isArray(json);
 }

@@ -111,11 +111,11 @@ describe("a service that accepts a resource as it was read", () => {
       httpMethod: "PATCH",
       path: "/v1/shelves/1",
       header: [["content-type", "application/json"]],
-      body: Buffer.from('{"name":"shelves/1","theme":"a","widthMm":"7"}'),
+      body: Buffer.from('{"name":"shelves/1","theme":"a","addressLine1":"b","camelCase":"c"}'),
     });
     expect(JSON.parse(answer.body.toString())).toEqual({
-      shelf: { name: "shelves/1", theme: "a", widthMm: "7" },
-      updateMask: "theme,widthMm",
+      shelf: { name: "shelves/1", theme: "a", addressLine1: "b", camelCase: "c" },
+      updateMask: "address_line_1,`camelCase`,theme",
     });
   });
 });
