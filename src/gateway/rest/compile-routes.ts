@@ -1,6 +1,6 @@
 /**
  * Which routes do the rules define? Runs once, at the start: rules (http-rule) → bindings (binding) → trie
- * (route-table). Requests go to the trie and to their binding.
+ * (route-table), checked as a whole (reachability). Requests go to the trie and to their binding.
  */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { compileBinding, type RestBinding } from "./binding.ts";
@@ -9,6 +9,7 @@ import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts
 import type { PathTemplate } from "./path-template.ts";
 import { mayLookLikeError } from "./stream-form.ts";
 import { isPathPrefix } from "./raw-path.ts";
+import { findShadowedBindings } from "./reachability.ts";
 import { bindingOptionsOf, type RestRouteOptions } from "./rest-options.ts";
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
 import { RuleProblem } from "./rule-problem.ts";
@@ -40,7 +41,7 @@ export interface RestRoutes {
 }
 
 /**
- * Compiles the rules of RPCs. RPCs without a rule are skipped.
+ * Compiles the rules of RPCs, after checking that each rule can be reached. RPCs without a rule are skipped.
  *
  * @throws Error with every problem of every rule, one per line
  */
@@ -73,15 +74,19 @@ class Compiler {
     if (requestPathPrefix !== "" && !isPathPrefix(requestPathPrefix)) {
       this.#problems.push(`requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`);
     }
-    const { rules = [] } = this.#options;
+    const { rules = [], ignoreUnregistered = false } = this.#options;
     const findRule =
-      this.#collect("rules", () => createHttpRuleFinder(rules, this.#methods)) ?? createHttpRuleFinder([], []);
+      this.#collect("rules", () => createHttpRuleFinder(rules, this.#methods, ignoreUnregistered)) ??
+      createHttpRuleFinder([], [], false);
     const selectors = new Set(this.#methods.map(selectorOf));
     for (const selector of this.#options.omit ?? []) {
       if (!selectors.has(selector)) this.#problems.push(`omit: selector "${selector}" is no RPC`);
     }
     const reserved = new Set([...this.#methods.map(procedureOf), ...reservedPaths]);
     for (const method of this.#methods) this.#addMethod(method, findRule, reserved);
+    for (const { binding, by } of findShadowedBindings(this.#table, this.#bindings)) {
+      this.#problems.push(`${describe(binding)}: is never reached, ${describe(by)} takes every path of it`);
+    }
     if (this.#problems.length > 0) throw new Error(`the HTTP rules have problems:\n${this.#problems.join("\n")}`);
     return { bindings: this.#bindings, match: this.#table.match.bind(this.#table) };
   }

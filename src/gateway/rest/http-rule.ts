@@ -37,15 +37,25 @@ export type FindHttpRule = (method: DescMethod) => HttpRule | undefined;
  * else its annotation. Annotations are found by the number of the extension, so it does not matter which generated
  * `annotations_pb` a service imports.
  *
+ * @param ignoreUnregistered - whether selectors of RPCs that are not among these are ignored. One that names no RPC of a
+ * service that is among them is still refused
  * @throws RuleProblem that names every selector that matches none of these RPCs
  */
 export function createHttpRuleFinder(
   outside: readonly OutsideHttpRule[],
   methods: readonly DescMethod[],
+  ignoreUnregistered: boolean,
 ): FindHttpRule {
+  const services = new Map(methods.map(({ parent }) => [parent.typeName, parent]));
+  const mayBeElsewhere = (selector: string): boolean => {
+    const service = services.get(selector.slice(0, selector.lastIndexOf(".")));
+    return service === undefined || service.methods.some((method) => selectorOf(method) === selector);
+  };
   const selectors = new Set(methods.map(selectorOf));
   const bySelector = new Map(outside.map((rule) => [rule.selector ?? "", create(HttpRuleSchema, rule)]));
-  const unknown = [...bySelector.keys()].filter((selector) => !selectors.has(selector));
+  const unknown = [...bySelector.keys()].filter(
+    (selector) => !selectors.has(selector) && !(ignoreUnregistered && mayBeElsewhere(selector)),
+  );
   if (unknown.length > 0)
     throw new RuleProblem(unknown.map((selector) => `selector "${selector}" is no RPC`).join("\n"));
   return (method) =>

@@ -36,6 +36,11 @@ export interface RestOptions {
   readonly omit?: readonly string[];
   /** Rules from outside the definition. Each replaces the annotation of its RPC. */
   readonly rules?: readonly OutsideHttpRule[];
+  /**
+   * Ignores those of the {@link rules} whose RPCs are not registered here, such as those of the mixins of a service
+   * config. A selector that names no RPC of a service that is registered here is refused in any case.
+   */
+  readonly ignoreUnregistered?: boolean;
   /** Decodes `%2F` in path variables of several segments too; `fully_decode_reserved_expansion` of google.api.Http. */
   readonly fullyDecodeReservedExpansion?: boolean;
 }

@@ -142,6 +142,11 @@ describe("compileRestRoutes() refuses", () => {
       rules: [`GET /a/{${variable}}`],
       want: `path variable "${variable.split("=")[0]}" can never be a value of its field`,
     })),
+    {
+      why: "a rule that others shadow",
+      rules: ["GET /{f_string=**}/end", "GET /{f_string}/**", "GET /end"],
+      want: "GET /{f_string=**}/end: is never reached",
+    },
   ])("$why", ({ rules, want }) => {
     const problems = problemsOf(rules, { parsedMethods });
     expect(problems).toHaveLength(1);
@@ -203,6 +208,21 @@ describe("compileRestRoutes() refuses", () => {
       'rules: selector "x.Y.Z" is no RPC\nselector "plantstore.v1.PlantService" is no RPC',
     );
   });
+
+  test.each([
+    { selector: "google.longrunning.Operations.GetOperation", want: undefined },
+    { selector: "kitchensink.v1.KitchenSink.Types", want: undefined },
+    { selector: "kitchensink.v1.KitchenSink.Typos", want: 'selector "kitchensink.v1.KitchenSink.Typos" is no RPC' },
+  ])(
+    "rules of RPCs that are not registered, if they are to be ignored, for typos alone: $selector",
+    ({ selector, want }) => {
+      const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
+      const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
+      if (want === undefined) expect(compile().bindings).toHaveLength(1);
+      else expect(compile).toThrow(want);
+      expect(() => compileRestRoutes([unbound], { rules })).toThrow(`selector "${selector}" is no RPC`);
+    },
+  );
 
   test("a selector that is not an RPC among others that are", () => {
     const rules = ["x.Y.Z", unboundSelector].map((each) => ruleOf("GET /a", [], each));

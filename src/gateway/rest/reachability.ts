@@ -1,0 +1,80 @@
+import type { RestBinding } from "./binding.ts";
+import { type PathTemplate, printPathTemplate, type TemplateSegment, type TemplateVariable } from "./path-template.ts";
+import type { RouteTable } from "./route-table.ts";
+
+/**
+ * Finds the bindings that no request can reach because more exact ones take all of their paths, each with one of the
+ * bindings that take its paths.
+ *
+ * Every binding is tried with example paths of its own: `*` becomes a text that no template spells out, and `**` every
+ * number of segments that could matter to some template. A binding that none of its examples reaches is shadowed.
+ */
+export function findShadowedBindings(
+  table: RouteTable<RestBinding>,
+  bindings: readonly RestBinding[],
+): readonly { readonly binding: RestBinding; readonly by: RestBinding }[] {
+  const text = unspelledText(bindings);
+  const segmentsMax = Math.max(0, ...bindings.map(({ template }) => template.segments.length));
+  return bindings.flatMap((binding) => {
+    let by: RestBinding | undefined;
+    for (const path of examplePaths(binding.template, text, segmentsMax)) {
+      const match = table.match(binding.pattern.httpMethod, path);
+      if (match.kind !== "binding") continue;
+      if (match.binding === binding) return [];
+      by = match.binding;
+    }
+    return by === undefined ? [] : [{ binding, by }];
+  });
+}
+
+function examplePaths(template: PathTemplate, text: string, segmentsMax: number): ReadonlySet<string> {
+  const literal = { kind: "literal", text } as const;
+  const paths = Array.from({ length: segmentsMax + 1 }, (_, count) => {
+    const segments = template.segments.flatMap((segment) => {
+      if (segment.kind === "**") return Array.from({ length: count }, () => literal);
+      return [segment.kind === "*" ? literal : segment];
+    });
+    return printPathTemplate({ segments, variables: [], verb: template.verb });
+  });
+  // Without "**" they are all the same.
+  return new Set(paths);
+}
+
+// Longer than every literal, so it equals none of them.
+function unspelledText(bindings: readonly RestBinding[]): string {
+  const literals = bindings.flatMap(({ template }) =>
+    template.segments.filter((segment) => segment.kind === "literal"),
+  );
+  return "x".repeat(1 + Math.max(0, ...literals.map((segment) => segment.text.length)));
+}
+
+// Every type of path variable accepts one of these or, for an enum, a name. Base64 is valid at some lengths only.
+const sampleTexts = ["7", "true", "1s", "2024-01-01T00:00:00Z", "A", "AA", "AAA", "AAAA"];
+
+/**
+ * Returns whether some path gives a variable a text that its field accepts. `{id=plants/*}` never fits a number,
+ * because of the slash.
+ *
+ * @param names - texts that only this field accepts: the value names of an enum
+ */
+export function canCapture(
+  template: PathTemplate,
+  variable: TemplateVariable,
+  names: readonly string[],
+  takes: (text: string) => boolean,
+): boolean {
+  const segments = template.segments.slice(variable.start, variable.end);
+  return [...sampleTexts, ...names].some((sample) => {
+    // The sample replaces each wildcard in turn, and some other text the rest of them; "**" may also be empty.
+    return segments.some((_, at) => capturesOf(segments, sample, at).some(takes));
+  });
+}
+
+function capturesOf(segments: readonly TemplateSegment[], sample: string, sampleAt: number): readonly string[] {
+  const texts = segments.map((segment, at) => {
+    if (segment.kind === "literal") return segment.text;
+    return at === sampleAt ? sample : "AAAA";
+  });
+  const withoutRest = texts.filter((_, at) => segments[at]?.kind !== "**");
+  return [texts.join("/"), withoutRest.join("/")];
+}
