@@ -1,15 +1,9 @@
 import type { Command } from "./command.ts";
-import { backupCommand } from "./backup.ts";
 import { checkCommand } from "./check.ts";
-import { deletionsCommand } from "./deletions.ts";
-import { exportCommand } from "./export.ts";
-import { importCommand } from "./import.ts";
-import { migrateCommand } from "./migrate.ts";
 import { openApiCommand } from "./openapi.ts";
 import { serveCommand } from "./serve.ts";
-import { tokenCreateCommand } from "./token-create.ts";
-import { tokenListCommand } from "./token-list.ts";
-import { tokenRevokeCommand } from "./token-revoke.ts";
+import { backupCommand, deletionsCommand, exportCommand, importCommand, migrateCommand } from "./stores.ts";
+import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./tokens.ts";
 
 /** Every command, in the order of the help. */
 export const commands: readonly Command[] = [

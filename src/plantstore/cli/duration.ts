@@ -11,8 +11,3 @@ export function parseDurationMs(text: string): number | undefined {
   const [, count, unit = ""] = /^([1-9]\d{0,4})([mhdw])$/.exec(text) ?? [];
   return count === undefined ? undefined : Number(count) * (unitsMs[unit] ?? Number.NaN);
 }
-
-/** Returns milliseconds as text for a person, such as "3.2 s". */
-export function showSeconds(durationMs: number): string {
-  return `${(durationMs / 1_000).toFixed(1)} s`;
-}

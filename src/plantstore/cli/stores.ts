@@ -1,0 +1,154 @@
+import { createReadStream, statSync } from "node:fs";
+import {
+  backUp,
+  importPlants,
+  migratePlants,
+  openPlantDatabase,
+  parseId,
+  plantLocationOf,
+  settings,
+} from "../server/index.ts";
+import { exitCode, type Command, type Flag, type GivenFlags, type Terminal, textOf, UsageError } from "./command.ts";
+import { parseDurationMs } from "./duration.ts";
+
+const { variable } = settings.database;
+const { variable: fileVariable } = settings.databaseUrlFile;
+
+/** The flag that tells the commands of an operator which plants to use. */
+const databaseFlag: Readonly<Record<string, Flag>> = {
+  "database-url": { value: "URL", about: `the store: sqlite:<file> or postgres://…; default ${variable}` },
+};
+
+/** Returns the location of the plants that a command is about. Throws ConfigurationError when nothing names it. */
+function databaseOf(flags: GivenFlags, { environment }: Terminal): ReturnType<typeof plantLocationOf> {
+  return plantLocationOf(textOf(flags["database-url"]) ?? environment[variable], environment[fileVariable]);
+}
+
+/** Adds plants from a text with one id per line. */
+export const importCommand: Command = {
+  name: "import",
+  summary: "add plants from a file or standard input, one id per line",
+  operands: [{ name: "FILE", about: "the file; - or nothing for standard input", optional: true }],
+  flags: {
+    restore: { about: "restore plants that have a deletion record; otherwise these are skipped" },
+    ...databaseFlag,
+  },
+  notes: ["Existing plants stay; an interrupted import can simply be run again."],
+  run: async (flags, [file = "-"], terminal) => {
+    if (file !== "-" && statSync(file).isDirectory()) throw new Error(`${file} is a folder, not a file`);
+    await using database = await openPlantDatabase(databaseOf(flags, terminal));
+    const text = file === "-" ? terminal.input() : createReadStream(file);
+    const took = startClock();
+    let ids = 0;
+    const onBatch = (batch: number): void => void (ids += batch);
+    const options = { restore: flags["restore"] === true, onBatch };
+    const counts = await importPlants(database, text, options).catch((reason: unknown) => {
+      if (ids > 0) terminal.err(`stopped after ${took()}; the first ${inGroups(ids)} ids are imported`);
+      throw reason;
+    });
+    terminal.err(`took ${took()} for ${inGroups(ids)} ids`);
+    terminal.out(`${counts.added} added, ${counts.present} there already, ${counts.deleted} skipped as deleted`);
+    return exitCode.ok;
+  },
+};
+
+// A shared formatter would be created at the start of every command, which takes as long as loading half of its
+// modules.
+function inGroups(number: number): string {
+  return number.toLocaleString("en-US", { maximumFractionDigits: 0 });
+}
+
+/** Returns what tells the time since then, for a person, such as "3.2 s". */
+function startClock(): () => string {
+  const begunMs = performance.now();
+  return () => `${((performance.now() - begunMs) / 1_000).toFixed(1)} s`;
+}
+
+/** Prints the ids of all plants. */
+export const exportCommand: Command = {
+  name: "export",
+  summary: "print a snapshot of the ids of all plants, one per line, sorted",
+  flags: databaseFlag,
+  run: async (flags, _operands, terminal) => {
+    await using database = await openPlantDatabase(databaseOf(flags, terminal));
+    for await (const ids of database.exportPlants()) await terminal.write(`${ids.join("\n")}\n`);
+    return exitCode.ok;
+  },
+};
+
+/** Prints the deletion records. */
+export const deletionsCommand: Command = {
+  name: "deletions",
+  summary: "print the deletion records, one JSON object per line, oldest first",
+  flags: {
+    since: { value: "TIME", about: "omit older records, for example 24h or 2030-01-31T12:00:00Z" },
+    plant: { value: "ID", about: "only those of this plant" },
+    ...databaseFlag,
+  },
+  run: async (flags, _operands, terminal) => {
+    const filter = { since: sinceOf(flags), plantId: plantOf(flags) };
+    await using database = await openPlantDatabase(databaseOf(flags, terminal));
+    for await (const run of database.listDeletions(filter)) {
+      // As text: JSON numbers of this size lose digits.
+      const lines = run.map((deletion) => JSON.stringify({ ...deletion, plantId: String(deletion.plantId) }));
+      await terminal.write(`${lines.join("\n")}\n`);
+    }
+    return exitCode.ok;
+  },
+};
+
+// RFC 3339, or a date for its midnight in UTC; Date would also accept "5" and "tomorrow 12".
+const dateTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/;
+
+function sinceOf(flags: GivenFlags): Date | undefined {
+  const text = textOf(flags["since"]);
+  if (text === undefined) return undefined;
+  const agoMs = parseDurationMs(text);
+  if (agoMs !== undefined) return new Date(Date.now() - agoMs);
+  const since = new Date(text);
+  if (dateTime.test(text) && !Number.isNaN(since.getTime()) && isDay(text.slice(0, "2030-01-31".length))) return since;
+  throw new UsageError(`--since must be a time such as 24h or 2030-01-31T12:00:00Z, not ${JSON.stringify(text)}`);
+}
+
+// Date turns February 31 into March 2; a date that does not survive the round trip is invalid.
+function isDay(text: string): boolean {
+  return new Date(text).toISOString().startsWith(text);
+}
+
+function plantOf(flags: GivenFlags): bigint | undefined {
+  const text = textOf(flags["plant"]);
+  if (text === undefined) return undefined;
+  const id = parseId(text);
+  if (id === undefined) throw new UsageError(`--plant must be the id of a plant, not ${JSON.stringify(text)}`);
+  return id;
+}
+
+/** Copies an SQLite store while it is being served. */
+export const backupCommand: Command = {
+  name: "backup",
+  summary: "copy a snapshot of an SQLite store while it is being served",
+  operands: [{ name: "FILE", about: "the copy, which is a store too; must not exist yet" }],
+  flags: databaseFlag,
+  run: async (flags, [file = ""], terminal) => {
+    const database = databaseOf(flags, terminal);
+    if (database.kind !== "sqlite")
+      throw new UsageError("use the tools of PostgreSQL to back up its databases: see pg_dump");
+    backUp(database.path, file);
+    terminal.err(`copied ${database.path} to ${file}`);
+    return exitCode.ok;
+  },
+};
+
+/** Creates the schema of a store, or migrates it to the version of this release. */
+export const migrateCommand: Command = {
+  name: "migrate",
+  summary: "create the schema of a store, or bring it up to date",
+  flags: databaseFlag,
+  notes: ["serve also migrates an SQLite file, but never a PostgreSQL database."],
+  run: async (flags, _operands, terminal) => {
+    const took = startClock();
+    const { from, to } = await migratePlants(databaseOf(flags, terminal));
+    terminal.err(`the schema is up to date${from === to ? "" : `: version ${from} became ${to} in ${took()}`}`);
+    return exitCode.ok;
+  },
+};

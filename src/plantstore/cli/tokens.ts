@@ -1,0 +1,97 @@
+import { ConfigurationError, issuePlantToken, listTokens, revokeToken, settings } from "../server/index.ts";
+import { exitCode, type Command, type Flag, type GivenFlags, type Terminal, textOf, UsageError } from "./command.ts";
+import { parseDurationMs } from "./duration.ts";
+
+const { variable } = settings.tokenHashesFile;
+
+const fileFlag: Readonly<Record<string, Flag>> = {
+  file: { value: "FILE", about: `the file of token hashes; default ${variable}` },
+};
+
+function givenFile(flags: GivenFlags, { environment }: Terminal): string | undefined {
+  return (textOf(flags["file"]) ?? environment[variable]) || undefined;
+}
+
+/** Returns the file of token hashes that a command is about. Throws ConfigurationError when nothing names it. */
+function fileOf(flags: GivenFlags, terminal: Terminal): string {
+  const file = givenFile(flags, terminal);
+  if (file === undefined) throw new ConfigurationError([`--file or ${variable} must name a file`]);
+  return file;
+}
+
+/** Creates a bearer token, shows it once and stores its hash. */
+export const tokenCreateCommand: Command = {
+  name: "token create",
+  summary: "create a bearer token, shown once; only its hash is stored",
+  operands: [{ name: "NAME", about: "who will use the token: the subject of its calls in logs and deletion records" }],
+  flags: {
+    scope: {
+      value: "SCOPE",
+      about: "a scope of the token, for example plants:delete; may be repeated; default all",
+      multiple: true,
+    },
+    expires: {
+      value: "TIME",
+      about: "when it stops working, for example 90d or 2030-01-31T12:00:00Z; default never",
+    },
+    ...fileFlag,
+  },
+  notes: ["Without a file, the line for it is printed to standard error. The token goes to standard output."],
+  run: async (flags, [name = ""], terminal) => {
+    const file = givenFile(flags, terminal);
+    const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";
+    const request = { name, scopes, expiry: expiryOf(textOf(flags["expires"])), file };
+    // First without the file: a wrong name, scope or expiry is wrong usage; a problem with the file is not.
+    const dryRun = await issuePlantToken({ ...request, file: undefined });
+    if (dryRun.kind === "problems") throw new UsageError(dryRun.problems.join("; "));
+    const issued = file === undefined ? dryRun : await issuePlantToken(request);
+    if (issued.kind === "problems") throw new Error(`${file}: ${issued.problems.join("; ")}`);
+    terminal.out(issued.value.token);
+    terminal.err(
+      file === undefined
+        ? `keep this line: ${issued.value.line}`
+        : `added ${name} to ${file}; the token is not shown again`,
+    );
+    return exitCode.ok;
+  },
+};
+
+// A duration counts from now, to the second.
+function expiryOf(text: string = "-"): string {
+  const durationMs = parseDurationMs(text);
+  if (durationMs === undefined) return text;
+  return new Date(Date.now() + durationMs).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** Prints the tokens of a file of token hashes. */
+export const tokenListCommand: Command = {
+  name: "token list",
+  summary: "print the name, scopes and expiry of every token of a file",
+  flags: fileFlag,
+  run: async (flags, _operands, terminal) => {
+    const file = fileOf(flags, terminal);
+    const tokens = await listTokens(file);
+    if (tokens.kind === "problems") throw new Error(`${file}: ${tokens.problems.join("; ")}`);
+    for (const { name, scopes, expiresAtMs } of tokens.value) {
+      const until = expiresAtMs === undefined ? "-" : new Date(expiresAtMs).toISOString();
+      const passed = expiresAtMs !== undefined && expiresAtMs <= Date.now() ? " (expired)" : "";
+      terminal.out(`${name} ${scopes === "all" ? "-" : [...scopes].join(",")} ${until}${passed}`);
+    }
+    return exitCode.ok;
+  },
+};
+
+/** Removes a token from a file of token hashes. */
+export const tokenRevokeCommand: Command = {
+  name: "token revoke",
+  summary: "remove a token from a file; servers that read it stop taking the token",
+  operands: [{ name: "NAME", about: "the name that the token was created with" }],
+  flags: fileFlag,
+  run: async (flags, [name = ""], terminal) => {
+    const file = fileOf(flags, terminal);
+    const revoked = await revokeToken(file, name);
+    if (revoked.kind === "problems") throw new Error(`${file}: ${revoked.problems.join("; ")}`);
+    terminal.err(`removed ${name} from ${file}`);
+    return exitCode.ok;
+  },
+};
