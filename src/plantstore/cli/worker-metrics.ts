@@ -13,10 +13,19 @@ const answerTimeoutMs = 2_000;
 export async function collectFromWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<MetricFamily[]> {
   const asked = [...workers].map(async ([place, worker]) => ({ place, families: await ask(worker) }));
   const answered = (await Promise.all(asked)).filter(({ families }) => families.length > 0);
-  const byName = new Map<string, MetricFamily>();
-  for (const { place, families } of answered) for (const family of families) addTo(byName, family, place);
-  return [...byName.values(), workersThat(answered.length)];
+  const numbers = new Map<string, NumberFamily>();
+  const histograms = new Map<string, HistogramFamily>();
+  for (const { place, families } of answered) {
+    for (const family of families) {
+      if (family.kind === "histogram") addTo(histograms, family, place);
+      else addTo(numbers, family, place);
+    }
+  }
+  return [...numbers.values(), ...histograms.values(), workersThat(answered.length)];
 }
+
+type HistogramFamily = Extract<MetricFamily, { kind: "histogram" }>;
+type NumberFamily = Exclude<MetricFamily, HistogramFamily>;
 
 /** Resolves to the metrics of a worker; none if it ends or is silent. */
 function ask(worker: ChildProcess): Promise<readonly MetricFamily[]> {
@@ -35,27 +44,14 @@ function ask(worker: ChildProcess): Promise<readonly MetricFamily[]> {
   });
 }
 
-function addTo(byName: Map<string, MetricFamily>, family: MetricFamily, worker: number): void {
-  const before = byName.get(family.name);
-  const labelled = withWorker(family, worker);
-  byName.set(family.name, before === undefined ? labelled : joined(before, labelled));
-}
-
-function withWorker(family: MetricFamily, worker: number): MetricFamily {
-  const label = <Point extends { readonly attributes: object }>(point: Point): Point => ({
-    ...point,
-    attributes: { ...point.attributes, worker },
-  });
-  if (family.kind === "histogram") return { ...family, points: family.points.map(label) };
-  return { ...family, points: family.points.map(label) };
-}
-
-/** Joins the series of a metric in two processes; they run the same release, so its kind is the same in both. */
-function joined(one: MetricFamily, other: MetricFamily): MetricFamily {
-  if (one.kind === "histogram") {
-    return other.kind === "histogram" ? { ...one, points: [...one.points, ...other.points] } : one;
-  }
-  return other.kind === "histogram" ? one : { ...one, points: [...one.points, ...other.points] };
+/** Adds the series of a worker to those of the same metric in other workers. */
+function addTo<Family extends { readonly name: string; readonly points: readonly { readonly attributes: object }[] }>(
+  byName: Map<string, Family>,
+  family: Family,
+  worker: number,
+): void {
+  const points = family.points.map((point) => ({ ...point, attributes: { ...point.attributes, worker } }));
+  byName.set(family.name, { ...family, points: [...(byName.get(family.name)?.points ?? []), ...points] });
 }
 
 function workersThat(answered: number): MetricFamily {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -27,6 +27,15 @@ describe("the storage thread", () => {
     other.close();
     await expect(thread.tryToWrite()).resolves.toBeUndefined();
     await thread.close();
+  });
+
+  test("has closed the file once it is closed: the last to leave takes the log along", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const thread = await StorageThread.start({ file });
+    expect(existsSync(`${file}-wal`)).toBe(true);
+    await thread.close();
+    expect(existsSync(`${file}-wal`)).toBe(false);
   });
 
   test("finds out without a write of its own that the file is gone", async () => {

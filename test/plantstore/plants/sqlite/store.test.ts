@@ -3,12 +3,14 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../src/plantstore/plants/sqlite/backup.ts";
 import { openDatabase } from "../../../../src/plantstore/plants/sqlite/database.ts";
 import { openSqliteDatabase } from "../../../../src/plantstore/plants/sqlite/plant-database.ts";
 import { openSqliteStore } from "../../../../src/plantstore/plants/sqlite/store.ts";
+import { tryIntervalMs } from "../../../../src/plantstore/plants/store-health.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { describePlantStore } from "../../../support/plants/describe-plant-store.ts";
 import { refusalOf } from "../../../support/plants/refusal.ts";
@@ -425,6 +427,31 @@ describe("an SQLite store that cannot go on", () => {
     expect({ problem: store.problem, needsRestart: store.needsRestart }).toEqual({
       problem: `${file}: ${problem}`,
       needsRestart,
+    });
+    await store.close();
+  });
+
+  test("because its thread has ended is no fault of the process, even while the thread was asked", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const started = once(process, "worker");
+    const lockTimeoutMs = 500;
+    const store = await openSqliteStore({ file, lockTimeoutMs });
+    const [thread] = await started;
+    using other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    await refusalOf(store.delete(1n, deleteCall()));
+    const faults: unknown[] = [];
+    const onFault = (fault: unknown): void => void faults.push(fault);
+    process.on("unhandledRejection", onFault);
+    // In the middle of the next try, which waits for the lock as well.
+    await delay(tryIntervalMs + lockTimeoutMs / 2);
+    await thread.terminate();
+    await delay(0);
+    process.off("unhandledRejection", onFault);
+    expect({ faults, problem: store.problem }).toEqual({
+      faults: [],
+      problem: `${file}: the storage thread has ended`,
     });
     await store.close();
   });
