@@ -33,9 +33,7 @@ export function demandSameDatabase(url: string, renewed: string): void {
 
 /** Returns everything in a URL except user and password, as a text to compare. */
 function targetOf(url: string): string {
-  const { user, hosts, database, parameters } = parseUrl(url);
-  const others = [...parameters].filter(([name]) => name !== "user" && name !== "password");
+  const { user, password: _, dbname, ...others } = Object.fromEntries(parseUrl(url));
   // A database that is not named has the name of the user.
-  const named = parameters.get("dbname") ?? database;
-  return JSON.stringify([hosts, database, others, named || (parameters.get("user") ?? user)]);
+  return JSON.stringify({ ...others, dbname: dbname || user });
 }

@@ -1,21 +1,5 @@
 import { StoreOpenError } from "../../store-open-error.ts";
 
-/** The parts of a URL of PostgreSQL, decoded. A part that is missing is empty. */
-export interface UrlParts {
-  readonly user: string;
-  readonly password: string;
-  readonly hosts: readonly HostPart[];
-  readonly database: string;
-  /** The parameters by name; if one is repeated, its last value. */
-  readonly parameters: ReadonlyMap<string, string>;
-}
-
-/** A host and its port, which may be empty. */
-export interface HostPart {
-  readonly host: string;
-  readonly port: string;
-}
-
 // postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS:
 //   postgresql://[userspec@][hostspec][/dbname][?paramspec]
 //   userspec: user[:password]    hostspec: [host][:port][,...]    paramspec: name=value[&...]
@@ -26,31 +10,26 @@ const form = /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@)?([^/?@]*)(?:\/([
 const hostForm = /^(?:\[([^[\]]+)\]|([^[\]:]*))(?::(.*))?$/s;
 
 /**
- * Takes a URL apart as libpq does. Such URLs differ from others: there may be several hosts, each with a port, or a
- * user without a host; and `+` does not mean a space.
+ * Takes a URL apart as libpq does, into its parameters, decoded. The parts before the `?` are `user`, `password`, `host`
+ * and `port` (each a list with commas), and `dbname`, which are empty if they are missing; those after it take
+ * precedence, the last one if one is repeated. A `+` does not mean a space.
  *
  * @throws StoreOpenError, which shows nothing of the URL
  */
-export function parseUrl(text: string): UrlParts {
+export function parseUrl(text: string): ReadonlyMap<string, string> {
   const [matched, user = "", password = "", hosts = "", database = "", query = ""] = form.exec(text) ?? [];
-  if (matched === undefined) throw notOfTheForm();
-  return {
-    user: decode(user),
-    password: decode(password),
-    hosts: hosts.split(",").map(parseHost),
-    database: decode(database),
-    parameters: new Map(query.split("&").filter(Boolean).map(parseParameter)),
-  };
-}
-
-function notOfTheForm(): StoreOpenError {
-  return new StoreOpenError("the database URL must be postgres://user:password@host:port/database");
-}
-
-function parseHost(text: string): HostPart {
-  const [matched, inBrackets, name = "", port = ""] = hostForm.exec(text) ?? [];
-  if (matched === undefined) throw notOfTheForm();
-  return { host: decode(inBrackets ?? name), port: decode(port) };
+  const places = hosts.split(",").map((place) => hostForm.exec(place));
+  if (matched === undefined || places.includes(null)) {
+    throw new StoreOpenError("the database URL must be postgres://user:password@host:port/database");
+  }
+  return new Map([
+    ["user", decode(user)],
+    ["password", decode(password)],
+    ["host", places.map((place) => decode(place?.[1] ?? place?.[2] ?? "")).join()],
+    ["port", places.map((place) => decode(place?.[3] ?? "")).join()],
+    ["dbname", decode(database)],
+    ...query.split("&").filter(Boolean).map(parseParameter),
+  ]);
 }
 
 function parseParameter(text: string): [string, string] {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { StoreOpenError } from "../../store-open-error.ts";
-import { type HostPart, parseUrl, type UrlParts } from "./parse-url.ts";
+import { parseUrl } from "./parse-url.ts";
 
 /** The server that a URL names: one host, or several of which one is the primary. */
 export interface Server {
@@ -37,9 +37,7 @@ export interface Way {
 }
 
 type Tls = Way["ssl"];
-type Credentials = Pick<Way, "database" | "user" | "password" | "options" | "application_name">;
-type KeepAlive = Pick<Way, "keepAlive" | "keepAliveInitialDelayMillis">;
-type Parameters = UrlParts["parameters"];
+type Parameters = ReadonlyMap<string, string>;
 
 // libpq's default port.
 const portDefault = "5432";
@@ -88,71 +86,59 @@ const supported: ReadonlySet<string> = new Set([
  * @throws StoreOpenError naming the part that is wrong, and never the password
  */
 export function readServerUrl(text: string): Server {
-  const url = parseUrl(text);
-  const { parameters } = url;
+  const parameters = parseUrl(text);
   const unknown = [...parameters.keys()].filter((name) => !supported.has(name));
   if (unknown.length > 0) throw new StoreOpenError(`not supported in the database URL: ${unknown.join(", ")}`);
   const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
-  const hosts = hostsOf(url);
-  const shared = { ...credentialsOf(url), ...keepAliveOf(parameters), ...channelBindingOf(parameters) };
+  const hosts = hostsOf(parameters);
+  const shared = sharedBy(parameters);
   const connectTimeoutMs =
     1_000 * readSeconds(parameters, "connect_timeout", connectTimeoutSDefault, connectTimeoutSMax);
+  const names = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`);
   return {
-    name: `${hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`).join()}/${databaseOf(url)}`,
+    name: `${names.join()}/${parameters.get("dbname")}`,
     mustBeWritable: target === undefined ? hosts.length > 1 : target !== "any",
     hosts: hosts.map(({ host, port }) => ({
-      ways: waysTo(host, parameters).map((ssl) => ({ ...shared, host, port: Number(port), ssl })),
+      ways: waysTo(host, parameters).map((ssl) => ({ ...shared, host, port, ssl })),
       connectTimeoutMs,
     })),
   };
 }
 
-/** Returns the hosts with their ports. Parameters take precedence; a single port is that of all hosts. */
-function hostsOf({ hosts, parameters }: UrlParts): readonly HostPart[] {
-  const names = parameters.get("host")?.split(",") ?? hosts.map(({ host }) => host);
-  const given = parameters.get("port")?.split(",") ?? hosts.map(({ port }) => port);
-  if (given.length !== 1 && given.length !== names.length) {
+/** Returns the hosts with their ports. A single port is that of all hosts. */
+function hostsOf(parameters: Parameters): readonly Pick<Way, "host" | "port">[] {
+  const names = (parameters.get("host") ?? "").split(",");
+  const ports = (parameters.get("port") ?? "").split(",");
+  if (ports.length !== 1 && ports.length !== names.length) {
     throw new StoreOpenError("in the database URL, there must be one port, or as many as hosts");
   }
-  return names.map((name, i) => ({ host: name || "localhost", port: readPort(given[given.length === 1 ? 0 : i]) }));
+  return names.map((name, i) => ({ host: name || "localhost", port: readPort(ports[ports.length === 1 ? 0 : i]) }));
 }
 
-function readPort(text: string | undefined): string {
+function readPort(text: string | undefined): number {
   const port = text || portDefault;
   const number = /^\d{1,5}$/.test(port) ? Number(port) : 0;
-  if (number >= 1 && number <= 65_535) return port;
+  if (number >= 1 && number <= 65_535) return number;
   throw new StoreOpenError("in the database URL, a port must be a number from 1 to 65535");
 }
 
-function databaseOf({ database, parameters }: UrlParts): string {
-  return parameters.get("dbname") ?? database;
-}
-
-// Missing parts come from the environment, as with libpq: PGUSER, PGPASSWORD, PGDATABASE.
-function credentialsOf(url: UrlParts): Credentials {
-  const { parameters } = url;
-  const user = parameters.get("user") ?? url.user;
-  const password = parameters.get("password") ?? url.password;
-  const database = databaseOf(url);
-  const options = parameters.get("options");
+/** Returns what the ways to all hosts have in common. */
+function sharedBy(parameters: Parameters): Omit<Way, "host" | "port" | "ssl"> {
+  const [user, password, database, options] = ["user", "password", "dbname", "options"].map((name) =>
+    parameters.get(name),
+  );
   return {
+    // Missing parts come from the environment, as with libpq: PGUSER, PGPASSWORD, PGDATABASE.
     ...(database && { database }),
     ...(user && { user }),
     ...(password && { password }),
     ...(options && { options }),
     application_name: parameters.get("application_name") ?? "plantstore",
+    keepAlive: readWord(parameters, "keepalives", ["0", "1"]) !== "0",
+    keepAliveInitialDelayMillis: 1_000 * readSeconds(parameters, "keepalives_idle", keepAliveSDefault, keepAliveSMax),
+    // `require` is refused: the client would silently go on without channel binding.
+    enableChannelBinding: readWord(parameters, "channel_binding", ["disable", "prefer"]) === "prefer",
   };
-}
-
-function keepAliveOf(parameters: Parameters): KeepAlive {
-  const idleS = readSeconds(parameters, "keepalives_idle", keepAliveSDefault, keepAliveSMax);
-  const keepAlive = readWord(parameters, "keepalives", ["0", "1"]) !== "0";
-  return { keepAlive, keepAliveInitialDelayMillis: 1_000 * idleS };
-}
-
-// `require` is refused: the client would silently go on without channel binding.
-function channelBindingOf(parameters: Parameters): Pick<Way, "enableChannelBinding"> {
-  return { enableChannelBinding: readWord(parameters, "channel_binding", ["disable", "prefer"]) === "prefer" };
 }
 
 function readSeconds(parameters: Parameters, name: string, fallback: number, most: number): number {
