@@ -17,7 +17,7 @@ import { collect } from "../support/collect.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../support/plants/describe-plant-store.ts";
-import { configOf, runSql } from "../support/plants/postgres-server.ts";
+import { configOf, runSql, withStrictIsolation } from "../support/plants/postgres-server.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
 
@@ -141,10 +141,7 @@ describe("on Citus", () => {
   test("a migration that waited for another finds the tables spread, whatever isolation is the default", async () => {
     const url = await cluster.createSchema();
     await makeTables(url);
-    const strict = url.replace(
-      "options=",
-      `options=${encodeURIComponent(String.raw`-cdefault_transaction_isolation=repeatable\ read `)}`,
-    );
+    const strict = withStrictIsolation(url);
     const lock = new Client(configOf(url));
     await lock.connect();
     await lock.query("BEGIN; SELECT FROM plantstore_schema FOR UPDATE");

@@ -153,26 +153,18 @@ export class DeleteQueue {
   }
 
   #takeBatch(): PendingDelete[] {
-    return this.#waiting.splice(0, this.#options.batchMax).filter(isWanted);
+    return this.#waiting.splice(0, this.#options.batchMax).filter(isNotAborted);
   }
 }
 
-/** Tells the callers of a batch the outcomes of their deletions; those without an outcome are told by the store. */
-export function tellOutcomes(batch: readonly PendingDelete[], outcomes: Outcomes): void {
-  batch.forEach(({ resolve }, i) => {
-    const outcome = outcomes[i];
-    if (outcome !== undefined) resolve(outcome);
-  });
-}
-
 /**
- * Returns whether the caller is still waiting; rejects the deletion otherwise.
+ * Returns whether the call has not been given up; rejects the deletion otherwise.
  *
  * This is checked once, when the deletion leaves the queue; from then on it may happen. A listener on every signal
  * would cost as much as the queue, only to reject earlier a call that nobody waits for. A deletion that did not wait is
  * not checked, because reading its signal would create it.
  */
-function isWanted({ call, reject }: PendingDelete): boolean {
+function isNotAborted({ call, reject }: PendingDelete): boolean {
   const { aborted, reason } = call.context.signal;
   if (aborted) reject(reason);
   return !aborted;

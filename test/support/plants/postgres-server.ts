@@ -89,6 +89,12 @@ export function cancelWaitsForStandby(url: string): Promise<unknown[]> {
   return runSql(url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 }
 
+/** The URL with an isolation by default in which a transaction does not see what others commit meanwhile. */
+export function withStrictIsolation(url: string): string {
+  const option = encodeURIComponent(String.raw`-cdefault_transaction_isolation=repeatable\ read `);
+  return url.replace("options=", `options=${option}`);
+}
+
 /** The connection that a URL of {@link PostgresServer.createSchema} names. */
 export function configOf(url: string): ClientConfig {
   const { searchParams, pathname } = new URL(url);

@@ -66,9 +66,9 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
   }));
   const told = Promise.allSettled(outcomes.map(({ promise }) => promise));
   /** Runs them as the store does, and returns those that were set aside. */
-  const run = async (session: Session): Promise<readonly bigint[]> => {
+  const run = async (session: Session, skipsLocked = false): Promise<readonly bigint[]> => {
     const setAside: bigint[] = [];
-    const ended = await runBatch(session, pending, { setAside: ({ id }) => setAside.push(id) });
+    const ended = await runBatch(session, pending, { setAside: ({ id }) => setAside.push(id), skipsLocked });
     pending.forEach(({ resolve }, i) => ended[i] !== undefined && resolve(ended[i]));
     return setAside;
   };
@@ -78,18 +78,18 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
 describe("a deletion whose key was used", () => {
   // All of these are there, as after an import that restores them.
   test.each([
-    { name: "is told so", arrange: "SELECT", asked: 1n, subject: "tester", told: deleted },
+    { name: "is answered as the first time", arrange: "SELECT", asked: 1n, subject: "tester", told: deleted },
     { name: "for another plant is refused", arrange: "SELECT", asked: 2n, subject: "tester", told: taken },
     { name: "by another subject is refused", arrange: "SELECT", asked: 1n, subject: "bob", told: taken },
     {
-      name: "is told so although a table refers to the plant now",
+      name: "is answered as the first time although a table refers to the plant now",
       arrange: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)",
       asked: 1n,
       subject: "tester",
       told: deleted,
     },
     {
-      name: "is told so although a trigger refuses to delete the plant now",
+      name: "is answered as the first time although a trigger refuses to delete the plant now",
       arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
                 CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
       asked: 1n,
@@ -97,14 +97,14 @@ describe("a deletion whose key was used", () => {
       told: deleted,
     },
     {
-      name: "is told so although a trigger keeps the plant now",
+      name: "is answered as the first time although a trigger keeps the plant now",
       arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
                 CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
       asked: 1n,
       subject: "tester",
       told: deleted,
     },
-  ])("$name, alone and beside others, and no plant is touched for it", async ({ arrange, asked, subject, told }) => {
+  ])("$name, alone and in a batch, and deletes no plant", async ({ arrange, asked, subject, told }) => {
     await using opened = await openPlants(6);
     await runSql(opened.url, `${recordSql(1, "used")}; ${arrange}`);
     const ask = (): Promise<boolean> => opened.store.delete(asked, keyed("used", { subject }));
@@ -118,7 +118,7 @@ describe("a deletion whose key was used", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("gives way to the next caller for the plant", async () => {
+  test("does not keep the next caller from deleting the plant", async () => {
     await using opened = await openPlants(2);
     await runSql(opened.url, recordSql(9, "used"));
     // The first two are batches of their own.
@@ -134,7 +134,10 @@ describe("a deletion whose key was used", () => {
     expect(await column(opened.url, keysSql)).toEqual(["1 -", "2 new", "9 used"]);
   });
 
-  test("costs the others of its batch a look, and nothing that is rolled back", async () => {
+  test.each([
+    { locks: "are waited for", skipsLocked: false, asks: ["DELETE", "SELECT", "UPDATE"] },
+    { locks: "are left alone", skipsLocked: true, asks: ["SELECT", "DELETE", "UPDATE"] },
+  ])("fails no statement of its batch where locks $locks", async ({ skipsLocked, asks }) => {
     await using opened = await openPlants(65);
     await runSql(opened.url, recordSql(1, "used"));
     const asked: string[] = [];
@@ -142,7 +145,7 @@ describe("a deletion whose key was used", () => {
       client.on("data", (data: Buffer) => {
         for (const [sql] of data
           .toString("latin1")
-          .matchAll(/DELETE FROM plants|UPDATE deletions|SELECT id FROM plants/g))
+          .matchAll(/DELETE(?= FROM plants)|UPDATE(?= deletions)|SELECT(?= id FROM plants)/g))
           asked.push(sql);
         upstream.write(data);
       });
@@ -151,14 +154,14 @@ describe("a deletion whose key was used", () => {
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
     const ids = Array.from({ length: 64 }, (_, i) => BigInt(i + 2));
     const { run, told } = batchOf(...ids.map((id) => [id, keyed(`new-${id}`)] as const), [1n, keyed("used")]);
-    await expect(run(session)).resolves.toEqual([]);
+    await expect(run(session, skipsLocked)).resolves.toEqual([]);
     expect(await told).toEqual([...ids.map(() => deleted), deleted]);
     await session.close();
-    expect(asked).toEqual(["DELETE FROM plants", "SELECT id FROM plants", "UPDATE deletions"]);
+    expect(asked).toEqual(asks);
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
   });
 
-  test("is not told so while nothing can be written to the record", async () => {
+  test("is refused as unavailable while its record cannot be written", async () => {
     await using opened = await openPlants(1);
     await runSql(
       opened.url,
@@ -171,7 +174,7 @@ describe("a deletion whose key was used", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("is told so after a fault, and nothing is deleted for who has given up by then", async () => {
+  test("is answered after a fault, and a caller that gives up meanwhile has its plant kept", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "used"));
     await failTries(opened.url, "DELETE ON plants", ["40001"]);
@@ -190,7 +193,7 @@ describe("a deletion whose key was used", () => {
   });
 
   // Their plants are there again, and their callers are told before the rest is divided, or finds a lock.
-  test("is told so once, and is in no part of what is divided then", async () => {
+  test("is answered once, and left out when the rest of its batch is divided", async () => {
     await using opened = await openPlants(2);
     await failTries(opened.url, "DELETE ON plants", ["40001", "P0001"]);
     await runSql(
@@ -207,7 +210,7 @@ describe("a deletion whose key was used", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
   });
 
-  test("is told so once, though its record is dropped before the rest is run again", async () => {
+  test("is answered once, even if its record is dropped before the rest of its batch is run again", async () => {
     await using opened = await openPlants(2);
     await failTries(opened.url, "DELETE ON plants", ["40001"]);
     await runSql(
@@ -232,7 +235,7 @@ describe("a deletion whose key was used", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
   });
 
-  test("is told so once, and does not wait for a lock with another caller", async () => {
+  test("is answered once, and not set aside with another caller whose plant is locked", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(1, "used"));
     await failTries(opened.url, "DELETE ON plants", ["40001"]);
@@ -246,7 +249,32 @@ describe("a deletion whose key was used", () => {
     await other.end();
   });
 
-  test("is one of its own once the record is dropped", async () => {
+  // The statement leaves a plant alone whose record is dropped before the lookup of its key.
+  test.each([
+    { locks: "are waited for", skipsLocked: false, setAside: [], plants: [] },
+    { locks: "are left alone", skipsLocked: true, setAside: [1n], plants: ["1"] },
+  ])(
+    "begins anew if its record is dropped meanwhile, where locks $locks",
+    async ({ skipsLocked, setAside, plants }) => {
+      await using opened = await openPlants(2);
+      await runSql(
+        opened.url,
+        `${recordSql(1, "used")};
+       CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         DELETE FROM deletions WHERE plant_id = 1; RETURN OLD;
+       END $$;
+       CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 2) EXECUTE FUNCTION forget()`,
+      );
+      const session = new Session(readServerUrl(opened.url));
+      await expect(batchOf([1n, keyed("used")], [2n, deleteCall()]).run(session, skipsLocked)).resolves.toEqual(
+        setAside,
+      );
+      await session.close();
+      expect(await column(opened.url, plantsSql)).toEqual(plants);
+    },
+  );
+
+  test("is a new deletion once the record is dropped", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "used"));
     await expect(opened.store.delete(1n, keyed("used"))).rejects.toMatchObject({ code: Code.AlreadyExists });
@@ -291,7 +319,7 @@ describe("of two deletions in one batch that have the same key", () => {
   });
 });
 
-test("hundreds of deletions with the same key are told at once that their plants are not there", async () => {
+test("hundreds of deletions with one key for missing plants are answered in their batch", async () => {
   await using opened = await openPlants(3);
   const absent = Array.from({ length: 300 }, (_, i) => BigInt(1_000 + i));
   const told = await Promise.allSettled(absent.map((id) => opened.store.delete(id, keyed("shared"))));
@@ -307,7 +335,7 @@ describe("a deletion whose key is used by another process at the same moment", (
     { name: "and is rolled back, for another plant", statement: "2", end: "ROLLBACK", told: deleted },
     // The first statement is that of the other process.
     {
-      name: "and is committed, before one that may be done and is refused",
+      name: "and is committed, before an attempt in doubt and one that is refused",
       statement: "1",
       end: "COMMIT",
       told: deleted,
@@ -333,7 +361,7 @@ describe("a deletion whose key is used by another process at the same moment", (
     expect(await column(opened.url, "SELECT count(*) FROM deletions")).toEqual(["1"]);
   });
 
-  test("is told the same when it has waited apart for the plant", async () => {
+  test("is answered by that use after it has waited for the locked plant", async () => {
     await using opened = await openPlants(2);
     const other = new Client(configOf(opened.url));
     await other.connect();
@@ -350,7 +378,7 @@ describe("a deletion whose key is used by another process at the same moment", (
     await other.end();
   });
 
-  test("and commits between the looks for its plant and for its key is told so", async () => {
+  test("and committed between the lookups of its plant and of its key, is answered by that use", async () => {
     await using opened = await openPlants(1);
     let looks = 0;
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -371,7 +399,7 @@ describe("a deletion whose key is used by another process at the same moment", (
     await session.close();
   });
 
-  test("is one deletion, however many processes are asked", async () => {
+  test("is one deletion, however many stores are asked", async () => {
     await using opened = await openPlants(200);
     const stores = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
     stores.push(opened.store);
@@ -433,7 +461,7 @@ describe("a batch with keys whose answer is lost", () => {
     expect(await column(opened.url, keysSql)).toEqual(["1 a", "2 -", "3 d", "5 restored", "9 old"]);
   });
 
-  test("begins nothing again for a caller who was told by then, though the rest is refused", async () => {
+  test("does not run again for a caller that its key has answered, even if the rest is refused", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "old"));
     await using proxy = await startCuttingProxy(server.socketFolder);
@@ -447,7 +475,7 @@ describe("a batch with keys whose answer is lost", () => {
     expect(await countTries(opened.url)).toBe(2);
   });
 
-  test("gives the deletion of a caller who has gone to no other one", async () => {
+  test("does not give the deletion of a caller that has given up to another caller", async () => {
     await using opened = await openPlants(3);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));

@@ -10,7 +10,12 @@ import {
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
-import { type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+import {
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withStrictIsolation,
+} from "../../../support/plants/postgres-server.ts";
 
 const newest = migrations.length;
 
@@ -63,7 +68,7 @@ describe("migrating a PostgreSQL database", () => {
 
   test.each([0, newest - 1])("from version %d is done once when many do it at the same time", async (version) => {
     const url = await databaseOfVersion(version);
-    await Promise.all(Array.from({ length: 5 }, () => migratePostgres(url)));
+    await Promise.all(Array.from({ length: 5 }, () => migratePostgres(withStrictIsolation(url))));
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: newest }]);
   });
 

@@ -22,6 +22,7 @@ import {
   runSql,
   startPostgres,
   withoutStandby,
+  withStrictIsolation,
 } from "../../../support/plants/postgres-server.ts";
 
 let server: PostgresServer;
@@ -45,7 +46,7 @@ describe("importing into PostgreSQL", () => {
     await deleting.query(
       "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())",
     );
-    await using database = await openPostgresDatabase(url);
+    await using database = await openPostgresDatabase(withStrictIsolation(url));
     await using running = await database.startImport();
     const counts = running.add([1n, 2n, 3n]);
     await expect

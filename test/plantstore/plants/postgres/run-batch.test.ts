@@ -88,6 +88,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["53300", "25006"], connection: "a new connection" },
     { sqlStates: ["XX000"], connection: "a new connection" },
     { sqlStates: ["08006", "57P01"], connection: "a new connection" },
+    { sqlStates: ["40003"], connection: "a new connection" },
   ])("with $sqlStates is run again until it is done, on $connection", async ({ sqlStates, connection }) => {
     const url = await createPlants(3);
     await failTries(url, "DELETE ON plants", sqlStates);
@@ -161,20 +162,23 @@ describe("a batch that fails", () => {
     { sqlStates: ["XX000"], ended: [true, true], tries: 2 },
     { sqlStates: ["P0001"], ended: [true, true], tries: 3 },
     { sqlStates: ["42P01"], ended: "refusing", tries: 1 },
-  ])("with $sqlStates where no lock is waited for ends as any other: $ended", async ({ sqlStates, ended, tries }) => {
-    const url = await createPlants(2);
-    await failTries(url, "DELETE ON plants", sqlStates);
-    const session = new Session(readServerUrl(url));
-    const options = { setAside: failToSetAside, skipsLocked: true, afterFault: true };
-    const running = runBatchWith(session, callersOf(1n, 2n), options);
-    await expect(running.catch((fault: unknown) => fault instanceof BatchGivenUp && fault.server)).resolves.toEqual(
-      ended,
-    );
-    await session.close();
-    expect(await countTries(url)).toBe(tries);
-  });
+  ])(
+    "with $sqlStates in an attempt that skips locked plants ends as any other: $ended",
+    async ({ sqlStates, ended, tries }) => {
+      const url = await createPlants(2);
+      await failTries(url, "DELETE ON plants", sqlStates);
+      const session = new Session(readServerUrl(url));
+      const options = { setAside: failToSetAside, skipsLocked: true, afterFault: true };
+      const running = runBatchWith(session, callersOf(1n, 2n), options);
+      await expect(running.catch((fault: unknown) => fault instanceof BatchGivenUp && fault.server)).resolves.toEqual(
+        ended,
+      );
+      await session.close();
+      expect(await countTries(url)).toBe(tries);
+    },
+  );
 
-  test("has done nothing where the look for its keys fails, which comes first after a fault", async () => {
+  test("has done nothing if the lookup of its keys fails, which comes first after a fault", async () => {
     const url = await createPlants(1);
     await failTries(url, "UPDATE ON deletions", ["XX000", "42P01"]);
     const session = new Session(readServerUrl(url));
@@ -202,7 +206,7 @@ describe("a batch that fails", () => {
     expect(await countTries(url)).toBe(1);
   });
 
-  test("does not storm the server", async () => {
+  test("is repeated with pauses that grow", async () => {
     const url = await createPlants(1);
     await failTries(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
     const session = new Session(readServerUrl(url));
@@ -383,7 +387,7 @@ describe("a batch that has deleted a plant", () => {
       $$ BEGIN PERFORM set_config('search_path', '', false); RETURN NULL; END $$;
     CREATE TRIGGER lose_tables AFTER DELETE ON plants EXECUTE FUNCTION lose_tables()`;
 
-  test("asks nothing more where no lock is waited for: its commit has waited for the standbys", async () => {
+  test("asks nothing more in an attempt that skips locked plants, since its commit has waited for the standbys", async () => {
     const url = await createPlants(1);
     await runSql(url, loseTablesSql);
     const session = new Session(readServerUrl(url));

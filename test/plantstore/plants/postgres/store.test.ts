@@ -74,6 +74,16 @@ describe("a PostgreSQL store", () => {
     await keeper.end();
   });
 
+  test("has room for all that may wait before the first deletion, and takes none once it is being closed", async () => {
+    const url = await server.createPlants([1n]);
+    const store = await openPostgresStore({ url });
+    expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+    const closed = store.close();
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await closed;
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+  });
+
   test("records who deleted which plant", async () => {
     await using opened = await openWith([1n, 2n]);
     await opened.store.delete(1n, deleteCall({ subject: 'a"n\\n,{}\0', requestId: "r-1" }));

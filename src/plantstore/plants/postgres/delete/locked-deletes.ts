@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type Outcomes, type PendingDelete, tellOutcomes } from "../../delete-queue.ts";
+import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
 import { outcomeUnknown, queueFull, storeAway } from "../../errors.ts";
 import { attemptTotalMs } from "../server/session.ts";
 
@@ -123,7 +123,8 @@ export class LockedDeletes {
   async #attempt(batch: readonly LockedDelete[]): Promise<void> {
     try {
       const untilMs = Math.min(...batch.map((one) => this.#limits.get(one)?.untilMs ?? 0));
-      tellOutcomes(batch, await this.#options.commit(batch, untilMs));
+      const outcomes = await this.#options.commit(batch, untilMs);
+      batch.forEach(({ resolve }, i) => outcomes[i] !== undefined && resolve(outcomes[i]));
     } catch (reason) {
       for (const pending of batch) pending.reject(reason);
     }

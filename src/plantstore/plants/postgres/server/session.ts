@@ -178,7 +178,6 @@ export class Session {
       const result = await running;
       if (this.#doubt === undefined) return result;
     } catch (fault) {
-      clearTimeout(timer);
       // `close` has ended it.
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
       // Its end is not known, so it may still be running, and would go on in vain.
