@@ -40,7 +40,10 @@ async function plantsIn(url: string): Promise<bigint[]> {
 
 /** Makes the tables of a store that Citus has not spread yet. */
 async function makeTables(url: string): Promise<void> {
-  for (const sql of migrations) await runSql(url, sql);
+  for (const { sql, index } of migrations) {
+    await runSql(url, sql);
+    if (index) await runSql(url, index.create);
+  }
   await runSql(url, `UPDATE plantstore_schema SET version = ${migrations.length}`);
 }
 
@@ -152,16 +155,25 @@ describe("on Citus", () => {
     await expect(migrating).resolves.toHaveLength(2);
   });
 
-  test("tables that an operator has distributed are refused, in words that say what to do", async () => {
+  test("tables that an operator has distributed get what they lack from migrate, and serve nobody before", async () => {
     const url = await cluster.createSchema();
     await makeTables(url);
     await runSql(url, "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq)");
     await runSql(url, "DROP INDEX deletions_by_key");
     await runSql(url, "SELECT create_distributed_table('plants', 'id')");
     await runSql(url, "SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants')");
-    const refusal = /not by `plantstore migrate`: bring them back by `SELECT undistribute_table/;
-    await expect(openPostgresStore({ url })).rejects.toThrow(refusal);
-    await expect(migratePostgres(url)).rejects.toThrow(refusal);
+    await runSql(url, "INSERT INTO plants VALUES (1)");
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
+       VALUES (2, 'subject', '', gen_random_uuid(), 'used')`,
+    );
+    await expect(openPostgresStore({ url })).rejects.toThrow(/not by `plantstore migrate`: run it$/);
+    await migratePostgres(url);
+    const store = await openPostgresStore({ url });
+    await expect(store.delete(1n, deleteCall({ idempotencyKey: "key" }))).resolves.toBe(true);
+    await expect(store.delete(2n, deleteCall({ subject: "subject", idempotencyKey: "used" }))).resolves.toBe(true);
+    await store.close();
   });
 
   test("a store whose function is of another release gets that of this one from migrate, on all workers", async () => {
@@ -182,6 +194,20 @@ describe("on Citus", () => {
       "SELECT FROM pg_dist_object WHERE objid = 'plantstore_delete'::regproc AND distribution_argument_index = 0",
     );
     expect(handed).toHaveLength(1);
+  });
+
+  test.each([
+    { name: "apart", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
+    { name: "by another column", column: "seq", primaryKey: "seq", together: "plants" },
+  ])("tables that an operator has distributed $name are refused by migrate", async (spread) => {
+    const url = await cluster.createSchema();
+    await makeTables(url);
+    const key = `DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (${spread.primaryKey})`;
+    await runSql(url, `ALTER TABLE deletions ${key}; DROP INDEX deletions_by_key`);
+    await runSql(url, "SELECT create_distributed_table('plants', 'id')");
+    const how = `'${spread.column}', colocate_with => '${spread.together}'`;
+    await runSql(url, `SELECT create_distributed_table('deletions', ${how})`);
+    await expect(migratePostgres(url)).rejects.toThrow(/must be distributed together, by `id` and `plant_id`$/);
   });
 
   test("a schema that is on one worker as a whole is refused in clear words", async () => {

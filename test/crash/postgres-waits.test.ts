@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../src/plantstore/plants/index.ts";
+import { repeatWhileRefused } from "../../src/plantstore/plants/postgres/server/repeat-while-refused.ts";
 import { batchTimeoutMs } from "../../src/plantstore/plants/postgres/delete/run-batch.ts";
 import { readServerUrl } from "../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../src/plantstore/plants/postgres/server/session.ts";
@@ -101,6 +102,62 @@ test("a session keeps its connection when the server ends late one that it has l
   await expect.poll(() => client?.closed).toBe(true);
   await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual(before);
   await session.close();
+});
+
+test(
+  "what an operator asks for is refused for good after ten seconds, and is no storm meanwhile",
+  { timeout },
+  async () => {
+    const session = new Session(readServerUrl(await server.createSchema()));
+    const begunMs = performance.now();
+    let tries = 0;
+    const refused = repeatWhileRefused(session, async () => {
+      tries++;
+      await session.run("DO $$ BEGIN RAISE 'again' USING ERRCODE = '40001'; END $$");
+    });
+    await expect(refused).rejects.toThrow("again");
+    expect(performance.now() - begunMs).toBeGreaterThan(9_900);
+    // With pauses that double from 5 ms to a second, each for a random part of it, there are thirty or so.
+    expect(tries).toBeLessThan(100);
+    await session.close();
+  },
+);
+
+test("a migration says what it waits for, and again every few seconds", { timeout }, async () => {
+  const url = await server.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  // The last step locks the records, and does so again.
+  await runSql(url, "UPDATE plantstore_schema SET version = version - 1");
+  const reader = new Client(configOf(url));
+  await reader.connect();
+  await reader.query("BEGIN; SELECT FROM deletions");
+  const toldAtMs: number[] = [];
+  const running = migratePlants({ kind: "postgres", url }, () => void toldAtMs.push(performance.now()));
+  await expect.poll(() => toldAtMs.length).toBeGreaterThan(1);
+  const [first = 0, second = 0] = toldAtMs;
+  expect(second - first).toBeGreaterThan(4_000);
+  await reader.end();
+  await running;
+});
+
+test("a migration that waits for another one goes on looking, at most ten times a second", { timeout }, async () => {
+  const url = await server.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  await runSql(url, "UPDATE plantstore_schema SET version = version - 1");
+  const other = new Client(configOf(url));
+  await other.connect();
+  await other.query("BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
+  const connectedAtMs: number[] = [];
+  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    connectedAtMs.push(performance.now());
+    client.pipe(upstream).pipe(client);
+  });
+  const running = migratePlants({ kind: "postgres", url: url.replace(server.socketFolder, proxy.socketFolder) });
+  // One to work on, and one for each look.
+  await expect.poll(() => connectedAtMs.length).toBeGreaterThan(5);
+  expect((connectedAtMs[5] ?? 0) - (connectedAtMs[1] ?? 0)).toBeGreaterThan(4 * 99);
+  await other.end();
+  await running;
 });
 
 describe("a store", () => {

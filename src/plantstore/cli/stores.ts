@@ -147,7 +147,9 @@ export const migrateCommand: Command = {
   notes: ["serve also migrates an SQLite file, but never a PostgreSQL database."],
   run: async (flags, _operands, terminal) => {
     const took = startClock();
-    const { from, to } = await migratePlants(databaseOf(flags, terminal));
+    const { from, to } = await migratePlants(databaseOf(flags, terminal), (what) =>
+      terminal.err(`waiting for ${what}`),
+    );
     terminal.err(`the schema is up to date${from === to ? "" : `: version ${from} became ${to} in ${took()}`}`);
     return exitCode.ok;
   },

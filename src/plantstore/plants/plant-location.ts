@@ -70,10 +70,14 @@ export async function checkPlantStore(location: PlantLocation): Promise<void> {
  * Creates the schema or migrates it to the version of this release, and returns the versions before and after. Does
  * nothing if it is current.
  *
+ * @param onWaiting - called every few seconds with what a migration of PostgreSQL is waiting for
  * @throws StoreOpenError with a message for the operator, also when the schema belongs to a newer release
  */
-export async function migratePlants(location: PlantLocation): Promise<{ readonly from: number; readonly to: number }> {
+export async function migratePlants(
+  location: PlantLocation,
+  onWaiting?: (what: string) => void,
+): Promise<{ readonly from: number; readonly to: number }> {
   if (location.kind === "sqlite") return migrateSqlite(location.path);
   const { migratePostgres } = await import("./postgres/all-plants/plant-database.ts");
-  return await migratePostgres(location.url);
+  return await migratePostgres(location.url, onWaiting);
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { attemptIntervalMs, lockedForMsMax } from "../../../src/plantstore/plants/postgres/delete/locked-deletes.ts";
+import { repeatForMs } from "../../../src/plantstore/plants/postgres/server/repeat-while-refused.ts";
 import { batchTimeoutMs } from "../../../src/plantstore/plants/postgres/delete/run-batch.ts";
 import { deleteTimeouts, watchIntervalMs } from "../../../src/plantstore/plants/postgres/store.ts";
 import { watchIntervalMs as fileWatchIntervalMs } from "../../../src/plantstore/plants/sqlite/store.ts";
@@ -18,6 +19,7 @@ test.each([
   { sentence: "if a plant is still locked after two seconds", saidMs: 2_000, isMs: lockedForMsMax },
   { sentence: "For up to ten seconds from when it is first sent", saidMs: 10_000, isMs: batchTimeoutMs },
   { sentence: "By then, callers get `Unavailable`", saidMs: 10_000, isMs: batchTimeoutMs },
+  { sentence: "is repeated for up to ten seconds", saidMs: 10_000, isMs: repeatForMs },
   { sentence: "the server is checked every second until it is well", saidMs: 1_000, isMs: tryIntervalMs },
   { sentence: "checked every five seconds during normal operation", saidMs: 5_000, isMs: watchIntervalMs },
   { sentence: "A statement that takes longer than 7 s", saidMs: 7_000, isMs: deleteTimeouts.answerTimeoutMs },

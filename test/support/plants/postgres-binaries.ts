@@ -30,7 +30,7 @@ function* folders(): Generator<string> {
 }
 
 /** The folder of those of the development dependency, made ready to run; `undefined` where it lacks the platform. */
-function embeddedBinaries(): string | undefined {
+export function embeddedBinaries(): string | undefined {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   try {
     // Its entry is dist/index.js.

@@ -214,8 +214,11 @@ function tlsSettings(folder: string, { certificate, port }: PostgresTls): string
   return ["-c", "listen_addresses=127.0.0.1", "-p", String(port), "-c", "ssl=on", ...files];
 }
 
-/** Makes the tables of the newest schema. */
-const tablesSql = [...migrations, `UPDATE plantstore_schema SET version = ${migrations.length}`, ""].join(";\n");
+/** Makes the tables of the newest schema. Nobody deletes beside it, so an index need not be built concurrently. */
+const tablesSql = [
+  ...migrations.map(({ sql, index }) => `${sql}; ${index?.create.replace(" CONCURRENTLY", "") ?? ""};`),
+  `UPDATE plantstore_schema SET version = ${migrations.length};`,
+].join("\n");
 
 const quick = ["-c", "max_connections=50", "-c", "shared_buffers=32MB"];
 

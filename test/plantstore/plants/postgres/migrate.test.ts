@@ -21,7 +21,7 @@ const newest = migrations.length;
 
 let server: PostgresServer;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await startPostgres(["-c", "max_prepared_transactions=1"]);
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -34,7 +34,10 @@ async function databaseOfVersion(version: number): Promise<string> {
 }
 
 async function takeSteps(url: string, count: number): Promise<void> {
-  for (const sql of migrations.slice(0, count)) await runSql(url, sql);
+  for (const { sql, index } of migrations.slice(0, count)) {
+    await runSql(url, sql);
+    if (index !== undefined) await runSql(url, index.create);
+  }
 }
 
 async function indexesOf(url: string): Promise<unknown[]> {
@@ -54,6 +57,11 @@ async function schemaOf(url: string): Promise<unknown[]> {
   );
 }
 
+const building = `SELECT pid FROM pg_stat_activity
+  WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE UNIQUE INDEX%' AND pid <> pg_backend_pid()`;
+const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
+  VALUES (1, 'ann', 'r', '00000000-0000-0000-0000-000000000000')`;
+
 describe("migrating a PostgreSQL database", () => {
   test.each(migrations.map((_, version) => version))("brings version %d to the newest schema", async (version) => {
     const url = await databaseOfVersion(version);
@@ -72,19 +80,87 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: newest }]);
   });
 
+  test("builds an index beside deletions, anew after it was interrupted", async () => {
+    const url = await databaseOfVersion(2);
+    const valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('deletions_by_key')";
+    const reader = new Session(readServerUrl(url));
+    // The build waits for whoever reads an older snapshot.
+    await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+    const interrupted = migratePostgres(url);
+    interrupted.catch(() => undefined);
+    await expect.poll(() => runSql(url, building), { timeout: 20_000 }).toHaveLength(1);
+    await runSql(url, `SET lock_timeout = '1s'; DELETE FROM plants; ${recordSql}`);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
+    await runSql(url, `SELECT pg_terminate_backend(pid) FROM (${building}) AS build`);
+    await expect(interrupted).rejects.toThrow(StoreOpenError);
+    expect(await runSql(url, valid)).toEqual([{ indisvalid: false }]);
+    await reader.close();
+    await expect(migratePostgres(url)).resolves.toEqual({ from: 2, to: newest });
+    expect(await runSql(url, valid)).toEqual([{ indisvalid: true }]);
+  });
+
+  test("builds no index again that an interrupted attempt has built", async () => {
+    const url = await databaseOfVersion(newest);
+    await runSql(url, "UPDATE plantstore_schema SET version = 2");
+    const built = "SELECT to_regclass('deletions_by_key')::oid AS oid";
+    const before = await runSql(url, built);
+    await expect(migratePostgres(url)).resolves.toEqual({ from: 2, to: newest });
+    expect(await runSql(url, built)).toEqual(before);
+  });
+
+  test("lets servers delete while a reader of the records keeps it waiting, and says who", async () => {
+    const url = await databaseOfVersion(2);
+    await runSql(url, recordSql);
+    // It began earlier, and uses another table.
+    const bystander = new Session(readServerUrl(`${url}&application_name=bystander`));
+    await bystander.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT id FROM plants");
+    const reader = new Session(readServerUrl(`${url}&application_name=less`));
+    await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
+    const told: string[] = [];
+    const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
+    const before = lockTimeouts();
+    let triesUntilTold: number | undefined;
+    const running = migratePostgres(url, (what) => {
+      told.push(what);
+      triesUntilTold ??= lockTimeouts() - before;
+    });
+    const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
+    await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
+    await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
+    const user = /^process \d+ of the server \(less\), which has used the table deletions for up to \d+ s$/;
+    await expect.poll(() => told, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
+    // The log may have come later.
+    expect(triesUntilTold).toBeLessThanOrEqual(1);
+    // It is the only one that migrates.
+    expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
+    await Promise.all([reader.close(), bystander.close()]);
+    await expect(running).resolves.toEqual({ from: 2, to: newest });
+  });
+
+  test("says that a transaction keeps it waiting although no process of the server runs it", async () => {
+    const url = await databaseOfVersion(2);
+    await runSql(url, "BEGIN; SELECT FROM deletions; PREPARE TRANSACTION 'forgotten'");
+    const told: string[] = [];
+    const running = migratePostgres(url, (what) => void told.push(what));
+    await expect.poll(() => told[0]).toBe("a transaction that uses the table deletions");
+    await runSql(url, "ROLLBACK PREPARED 'forgotten'");
+    await expect(running).resolves.toEqual({ from: 2, to: newest });
+  });
+
   test("waits longer than the time-outs that a role has for deletions", async () => {
     const url = await databaseOfVersion(2);
     await runSql(
       url,
       `CREATE ROLE hasty LOGIN SUPERUSER;
-       ALTER ROLE hasty SET lock_timeout = '100ms'; ALTER ROLE hasty SET statement_timeout = '100ms'`,
+       ALTER ROLE hasty SET lock_timeout = '100ms'; ALTER ROLE hasty SET statement_timeout = '1s'`,
     );
     const reader = new Session(readServerUrl(url));
-    await reader.begin("BEGIN; SELECT FROM deletions");
+    await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
     const running = migratePostgres(url.replace("user=tester", "user=hasty"));
-    const waiting = `SELECT FROM pg_stat_activity WHERE usename = 'hasty' AND wait_event_type = 'Lock'
-      AND now() - query_start > '300 ms'`;
-    await Promise.race([expect.poll(() => runSql(url, waiting)).toHaveLength(1), running]);
+    const late = `${building} AND now() - query_start > '1500 ms'`;
+    const waiting = expect.poll(() => runSql(url, late), { timeout: 20_000 }).toHaveLength(1);
+    await Promise.race([waiting, running]);
     await reader.close();
     await expect(running).resolves.toEqual({ from: 2, to: newest });
   });

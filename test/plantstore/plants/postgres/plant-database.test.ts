@@ -5,6 +5,7 @@ import {
   migratePostgres,
   openPostgresDatabase,
 } from "../../../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
+import { int64Array } from "../../../../src/plantstore/plants/postgres/all-plants/int64-array.ts";
 import { oneServer } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
 import { Retention } from "../../../../src/plantstore/plants/postgres/all-plants/retention.ts";
 import { retentionIntervalMs } from "../../../../src/plantstore/plants/retention.ts";
@@ -103,6 +104,36 @@ describe("importing into PostgreSQL", () => {
     const doubt = /: it is not known whether the last plants were restored; see which are there$/;
     const message = restore && how === "is lost" ? expect.stringMatching(doubt) : expect.not.stringMatching(doubt);
     await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
+  });
+
+  test("counts for its own no plant that another has added while its COMMIT was refused", async () => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `CREATE SEQUENCE commits;
+       CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+         PERFORM pg_advisory_xact_lock(1);
+         IF nextval('commits') = 1 THEN RAISE 'again' USING ERRCODE = '40001'; END IF;
+         RETURN NULL;
+       END$$;
+       CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION at_commit()`,
+    );
+    const holding = new Client(configOf(url));
+    await holding.connect();
+    await holding.query("SELECT pg_advisory_lock(1)");
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    const counts = running.add([1n]);
+    const waiting = (type: string): Promise<unknown> =>
+      runSql(url, `SELECT FROM pg_locks WHERE NOT granted AND locktype = '${type}'`);
+    await expect.poll(() => waiting("advisory")).not.toEqual([]);
+    // It waits for the first one, and is done as soon as that is undone.
+    const other = runSql(url, "INSERT INTO plants VALUES (1)");
+    await expect.poll(() => waiting("transactionid")).not.toEqual([]);
+    await holding.end();
+    await expect(counts).resolves.toEqual({ added: 0, present: 1, deleted: 0 });
+    await other;
   });
 
   test("does not even try to add what was deleted before, which triggers and constraints would see", async () => {
@@ -421,4 +452,10 @@ test("a user without the rights that deleting needs is found before a server sta
   );
   const refused = checkPostgresDatabase(url.replace("user=tester", "user=watcher"));
   await expect(refused).rejects.toThrow(/: the user lacks UPDATE on plants, DELETE on plants, INSERT on deletions/);
+});
+
+test("an array of ids is written as the server itself writes one", async () => {
+  const ids = [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)];
+  const [row] = await runSql(await server.createSchema(), `SELECT array_send('{${ids.join()}}'::bigint[]) AS bytes`);
+  expect(int64Array(new BigInt64Array(ids))).toEqual(row?.["bytes"]);
 });

@@ -5,11 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../../src/plantstore/plants/delete-queue.ts";
 import { storeAway } from "../../../../src/plantstore/plants/errors.ts";
 import type { LockedDelete } from "../../../../src/plantstore/plants/postgres/delete/locked-deletes.ts";
-import {
-  backoffMs,
-  BatchGivenUp,
-  runBatch as runBatchWith,
-} from "../../../../src/plantstore/plants/postgres/delete/run-batch.ts";
+import { BatchGivenUp, runBatch as runBatchWith } from "../../../../src/plantstore/plants/postgres/delete/run-batch.ts";
+import { backoffMs } from "../../../../src/plantstore/plants/postgres/server/backoff.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { AnsweredByKey } from "../../../../src/plantstore/plants/postgres/delete/answered-by-key.ts";

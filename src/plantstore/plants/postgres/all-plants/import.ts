@@ -3,7 +3,9 @@ import { StoreOpenError } from "../../store-open-error.ts";
 import { idsIn } from "../delete/delete-batch.ts";
 import { verdictOn } from "../delete/fault-table.ts";
 import { problemOf } from "../delete/problem.ts";
+import { isOutcomeUnknown, repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
+import { int64Array } from "./int64-array.ts";
 
 // The ids are a parameter, and no other table takes part: distributed engines lack temporary tables, or do not join
 // them with tables that are spread. The inner SELECT hides the number of ids from the planner, so that it looks them up
@@ -21,35 +23,28 @@ const takeBack = "DELETE FROM plants WHERE id = ANY($1::bigint[])";
 /** Starts an import while servers keep deleting. The import owns the session. */
 export function startImport(session: Session, { restore = false }: ImportOptions): PlantImport {
   return {
-    add: async (ids) => {
+    add: (ids) => {
       // Sorted, so that neighbours in the index are written together, and two imports do not deadlock.
-      const lines = Array.from(new BigInt64Array(ids).toSorted(), String);
-      try {
-        return await addLines(session, lines, restore);
-      } catch (fault) {
-        // Rolls back.
-        session.discard();
-        throw fault;
-      }
+      const lines = new BigInt64Array(ids).toSorted();
+      // The ids that were added by attempts of which the server does not know whether they were committed. If a later
+      // attempt finds them there, this import has added them all the same.
+      const added = new Set<string>();
+      return repeatWhileRefused(session, async () => {
+        await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED");
+        const inserted = await (restore ? insertAll : insertUndeleted)(session, lines);
+        try {
+          await session.commit();
+        } catch (fault) {
+          // Repeating it could undo a deletion that came after it.
+          if (restore && verdictOn(fault) === "look") throw restoredInDoubt(fault);
+          if (isOutcomeUnknown(fault)) for (const id of inserted.added) added.add(id);
+          throw fault;
+        }
+        return countLines(ids, new Set([...added, ...inserted.added]), inserted.deleted);
+      });
     },
     [Symbol.asyncDispose]: () => session.close(),
   };
-}
-
-async function addLines(session: Session, lines: readonly string[], restore: boolean): Promise<ImportCounts> {
-  await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED");
-  const deleted = restore ? new Set<string>() : await idsWithRecord(session, lines);
-  const added = await insertIds(session, deleted.size === 0 ? lines : lines.filter((id) => !deleted.has(id)));
-  // If a deletion is in progress, the INSERT waits for it, and then finds the id free. This looks for records again
-  // with a new snapshot, and only among the added ids: a plant that was restored has a record, too.
-  const meanwhile = restore ? new Set<string>() : await idsWithRecord(session, added);
-  if (meanwhile.size > 0) await session.query(takeBack, [`{${[...meanwhile].join()}}`]);
-  await session.commit().catch((fault: unknown) => {
-    // Repeating it could undo a deletion that came after it.
-    throw restore && verdictOn(fault) === "look" ? restoredInDoubt(fault) : fault;
-  });
-  for (const id of meanwhile) deleted.add(id);
-  return countLines(lines, added.length - meanwhile.size, deleted);
 }
 
 function restoredInDoubt(fault: unknown): StoreOpenError {
@@ -57,17 +52,42 @@ function restoredInDoubt(fault: unknown): StoreOpenError {
   return new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });
 }
 
-function countLines(lines: readonly string[], added: number, deleted: ReadonlySet<string>): ImportCounts {
-  const ofDeleted = deleted.size === 0 ? 0 : lines.filter((id) => deleted.has(id)).length;
-  return { added, deleted: ofDeleted, present: lines.length - added - ofDeleted };
+function countLines(ids: readonly bigint[], added: Set<string>, deleted: ReadonlySet<string>): ImportCounts {
+  for (const id of deleted) added.delete(id);
+  const ofDeleted = deleted.size === 0 ? 0 : ids.filter((id) => deleted.has(String(id))).length;
+  return { added: added.size, deleted: ofDeleted, present: ids.length - added.size - ofDeleted };
 }
 
-/** Inserts ids, and returns those that are new. */
-async function insertIds(session: Session, ids: readonly string[]): Promise<readonly string[]> {
-  const [row] = await session.query(insert, [`{${ids.join()}}`]);
-  return idsIn(row?.[0]);
+interface InsertedLines {
+  /** The ids that are new. */
+  readonly added: readonly string[];
+  /** The ids with a deletion record, which were left out. */
+  readonly deleted: ReadonlySet<string>;
 }
 
-async function idsWithRecord(session: Session, ids: readonly string[]): Promise<Set<string>> {
-  return new Set((await session.query(findDeleted, [`{${ids.join()}}`])).map(([id]) => id ?? ""));
+async function insertAll(session: Session, lines: BigInt64Array): Promise<InsertedLines> {
+  return { added: idsIn(await insertIds(session, lines)), deleted: new Set() };
+}
+
+async function insertUndeleted(session: Session, lines: BigInt64Array): Promise<InsertedLines> {
+  const before = await idsWithRecord(session, int64Array(lines));
+  const undeleted = before.size === 0 ? lines : lines.filter((id) => !before.has(String(id)));
+  const added = await insertIds(session, undeleted);
+  // If a deletion is in progress, the INSERT waits for it, and then finds the id free. This looks for records again
+  // with a new snapshot, and only among the added ids: a plant that was restored has a record, too.
+  const meanwhile = await idsWithRecord(session, added);
+  if (meanwhile.size > 0) await session.query(takeBack, [`{${[...meanwhile].join()}}`]);
+  return { added: idsIn(added), deleted: new Set([...before, ...meanwhile]) };
+}
+
+/**
+ * Inserts ids, and returns those that are new as the text of an array, in which they can be sent back to the server.
+ */
+async function insertIds(session: Session, ids: BigInt64Array): Promise<string> {
+  const [row] = await session.query(insert, [int64Array(ids)]);
+  return row?.[0] ?? "{}";
+}
+
+async function idsWithRecord(session: Session, ids: Buffer | string): Promise<Set<string>> {
+  return new Set((await session.query(findDeleted, [ids])).map(([id]) => id ?? ""));
 }

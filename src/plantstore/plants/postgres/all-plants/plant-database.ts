@@ -7,8 +7,10 @@ import { Citus } from "../citus/citus.ts";
 import { distribute, refuseDistributedSchema } from "../citus/distribute.ts";
 import { problemOf } from "../delete/problem.ts";
 import { checkDatabase } from "../schema/check-database.ts";
-import { migrate } from "../schema/migrate.ts";
+import type { OnWaiting } from "../schema/beside-servers.ts";
+import { migrate, type Versions } from "../schema/migrate.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
+import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
 import { startImport } from "./import.ts";
@@ -21,11 +23,11 @@ import { startImport } from "./import.ts";
  */
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
-  await onSession(server, (session) => checkDatabase(session, "read"));
+  await onSession(server, (session) => repeatWhileRefused(session, () => checkDatabase(session, "read")));
   const openSession = (): Session => new Session(server, undefined, new Citus());
   return withNamedFaults(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
-      await onSession(server, (session) => checkDatabase(session));
+      await onSession(server, (session) => repeatWhileRefused(session, () => checkDatabase(session)));
       return startImport(openSession(), options);
     },
     exportPlants: () => exportPlants(openSession()),
@@ -44,28 +46,24 @@ export async function checkPostgresDatabase(url: string): Promise<void> {
   await onSession(readServerUrl(url), checkStore);
 }
 
-// Overrides the time-outs of the role, which are meant for deletions.
+// Overrides the time-outs of the role, which are meant for deletions: the build of an index waits for older snapshots.
 const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 0 };
 
 /**
  * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after.
  *
+ * @param onWaiting - called every few seconds with what the migration is waiting for
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
-export async function migratePostgres(url: string): Promise<Versions> {
-  return await onSession(readServerUrl(url), migrateAll, unlimited);
-}
-
-interface Versions {
-  readonly from: number;
-  readonly to: number;
-}
-
-async function migrateAll(session: Session): Promise<Versions> {
-  await refuseDistributedSchema(session);
-  const versions = await migrate(session);
-  await distribute(session);
-  return versions;
+export async function migratePostgres(url: string, onWaiting?: OnWaiting): Promise<Versions> {
+  const server = readServerUrl(url);
+  const migrateAll = async (session: Session, citus: Citus): Promise<Versions> => {
+    await repeatWhileRefused(session, () => refuseDistributedSchema(session));
+    const versions = await migrate(session, new Session(server, unlimited, citus), onWaiting);
+    await repeatWhileRefused(session, () => distribute(session));
+    return versions;
+  };
+  return await onSession(server, migrateAll, unlimited);
 }
 
 async function onSession<Result>(

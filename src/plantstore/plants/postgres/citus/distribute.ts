@@ -25,15 +25,15 @@ export async function isCitus(session: Session): Promise<boolean> {
 }
 
 /** What an operator is told of tables that have no function to delete by. */
-export const spreadByHand: string =
-  "its tables are distributed, but not by `plantstore migrate`: " +
-  "bring them back by `SELECT undistribute_table(…)`, deletions first, and run it";
+export const spreadByHand: string = "its tables are distributed, but not by `plantstore migrate`: run it";
+const spreadOtherwise = "`plants` and `deletions` must be distributed together, by `id` and `plant_id`";
 
 /**
- * Spreads the tables of a store over the workers, together with their rows, unless they are spread already; then it
- * replaces the function of another release. Does nothing on a server without Citus. Deletions wait meanwhile.
+ * Spreads the tables of a store over the workers, together with their rows, unless they are spread already. Adds what
+ * is missing to tables that an operator has spread, and replaces the function of another release. Does nothing on a
+ * server without Citus. Deletions wait meanwhile.
  *
- * @throws StoreOpenError when the tables were spread by other means
+ * @throws StoreOpenError when an operator has spread them in another way
  */
 export async function distribute(session: Session): Promise<void> {
   if (!(await isCitus(session))) return;
@@ -46,9 +46,10 @@ export async function distribute(session: Session): Promise<void> {
 /** Returns the statements that make the tables fit for deletions on Citus; none if they are fit already. */
 async function missingSql(session: Session): Promise<readonly string[]> {
   const [[state] = []] = await session.query(stateSql, [functionBody]);
-  if (state === "by hand") throw new StoreOpenError(spreadByHand);
+  if (state === "otherwise") throw new StoreOpenError(spreadOtherwise);
   if (state === "of another release") return [sequentialSql, functionSql];
-  return state === "whole" ? [sequentialSql, ...keysSql, spreadSql, spreadFunctionSql] : [];
+  if (state === "by hand") return [sequentialSql, ...keysSql, spreadFunctionSql];
+  return state === "whole" ? [sequentialSql, primaryKeySql, ...keysSql, spreadSql, spreadFunctionSql] : [];
 }
 
 const stateSql = `
@@ -56,17 +57,21 @@ const stateSql = `
     WHEN plants.logicalrelid IS NULL THEN 'whole'
     WHEN plants.partmethod <> 'h' OR prosrc = $1 THEN 'done'
     WHEN prosrc IS NOT NULL THEN 'of another release'
-    ELSE 'by hand' END
+    WHEN deletions.colocationid = plants.colocationid
+      AND column_to_column_name(deletions.logicalrelid, deletions.partkey) = 'plant_id' THEN 'by hand'
+    ELSE 'otherwise' END
   FROM (SELECT) AS one LEFT JOIN pg_dist_partition AS plants ON plants.logicalrelid = to_regclass('plants')
+    LEFT JOIN pg_dist_partition AS deletions ON deletions.logicalrelid = to_regclass('deletions')
     LEFT JOIN pg_proc ON pg_proc.oid = to_regprocedure('${deleteFunction}')`;
 
 const sequentialSql = "SET LOCAL citus.multi_shard_modify_mode = 'sequential';";
 
+const primaryKeySql = "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq);";
+
 // One by one, because Citus passes some statements to the workers with everything else in the same message.
 const keysSql = [
-  "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq)",
-  "DROP INDEX deletions_by_plant",
-  "DROP INDEX deletions_by_key",
+  "DROP INDEX IF EXISTS deletions_by_plant",
+  "DROP INDEX IF EXISTS deletions_by_key",
   "UPDATE deletions SET idempotency_key = plant_id::text || ':' || idempotency_key WHERE idempotency_key IS NOT NULL",
   "CREATE UNIQUE INDEX deletions_by_key ON deletions (plant_id, idempotency_key) WHERE idempotency_key IS NOT NULL",
 ];

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
 import { outcomeUnknown, plantKept, storeAway } from "../../errors.ts";
+import { backoffMs } from "../server/backoff.ts";
 import type { Session } from "../server/session.ts";
 import { AnsweredByKey } from "./answered-by-key.ts";
 import { type Attempt, attemptBatch, findRefused } from "./attempt-batch.ts";
@@ -16,10 +17,6 @@ import type { Placement, PlantFate } from "./placement.ts";
  * into, and its plants that are locked. Long enough for a restart or failover of a few seconds.
  */
 export const batchTimeoutMs = 10_000;
-
-// In milliseconds. The victim of a deadlock is retried almost at once, and a server that is starting is not flooded.
-const backoffMsFirst = 5;
-const backoffMsMax = 1_000;
 
 /** The error for a batch that was given up. */
 export class BatchGivenUp extends Error {
@@ -230,12 +227,4 @@ async function fateOfRefused(
     session.discard();
     throw new BatchGivenUp(outcomeUnknown(fault), fault, consequences[verdict].server);
   }
-}
-
-/**
- * Returns how long to wait before the next attempt, in milliseconds. Full jitter: replicas that were refused together
- * do not come back together.
- */
-export function backoffMs(tries: number): number {
-  return Math.random() * Math.min(backoffMsMax, backoffMsFirst * 2 ** tries);
 }

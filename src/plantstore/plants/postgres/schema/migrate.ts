@@ -1,27 +1,103 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
+import { buildIndex, type OnWaiting, runBesideServers } from "./beside-servers.ts";
 import { checkDatabase, checkSettings, versionOf } from "./check-database.ts";
-import { migrations } from "./migrations.ts";
+import { type Migration, migrations } from "./migrations.ts";
 
-// "PLNT": the lock by which processes that migrate databases of one server take turns.
-const lockKey = 0x504c4e54;
+// Milliseconds between two tries to become the process that migrates. Waiting in a statement instead would keep a
+// snapshot, and the build of an index would wait for that in turn.
+const lockIntervalMs = 100;
+
+// A query, because SET fails in releases before PostgreSQL 17, which do not have this time-out.
+const endTransactionTimeout = (isLocal: boolean): string =>
+  `SELECT set_config(name, '0', ${isLocal}) FROM pg_settings WHERE name = 'transaction_timeout'`;
+
+/** The version of the schema before a migration, and after it. */
+export interface Versions {
+  readonly from: number;
+  readonly to: number;
+}
 
 /**
- * Migrates the database to the newest schema in one transaction, completely or not at all, and returns the versions
- * before and after. Of several processes that migrate at once, one does it and the others wait.
+ * Migrates the database to the newest schema, step by step, and returns the versions before and after. A step that
+ * fails leaves the version as it was, and is run again by the next attempt. Of several processes that migrate at once,
+ * one does it and the others wait.
  *
  * @param session - without time-outs
+ * @param lock - a second such session, which keeps the other processes waiting; it is disconnected at the end
  * @throws StoreOpenError when the schema is newer than this release, or the database is not fit for a store
  */
-export async function migrate(session: Session): Promise<{ readonly from: number; readonly to: number }> {
-  await checkSettings(session);
-  // READ COMMITTED, to see what the process before has done.
-  await session.begin(`BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(${lockKey})`);
-  const from = await versionOf(session);
-  const steps = migrations.slice(from);
-  if (steps.length > 0) {
-    await session.run([...steps, `UPDATE plantstore_schema SET version = ${migrations.length}`].join("; "));
-  }
-  await session.commit();
-  await checkDatabase(session);
+export async function migrate(session: Session, lock: Session, onWaiting?: OnWaiting): Promise<Versions> {
+  const from = await repeatWhileRefused(session, async () => {
+    await checkSettings(session);
+    return await versionOf(session);
+  });
+  while (await repeatWhileRefused(session, () => takeNextStep(session, lock, onWaiting)));
+  await repeatWhileRefused(session, () => checkDatabase(session));
   return { from, to: migrations.length };
+}
+
+/** Takes the next step, or lets another process take it, and returns whether there may be more. */
+async function takeNextStep(session: Session, lock: Session, onWaiting?: OnWaiting): Promise<boolean> {
+  const version = await versionOf(session);
+  const step = migrations[version];
+  if (step === undefined) return false;
+  try {
+    if (version === 0) await createSchema(session, step);
+    else if (await lockOthersOut(lock, version)) await takeStep(session, lock, { version, step, onWaiting });
+    else await sleep(lockIntervalMs);
+  } catch (fault) {
+    session.discard();
+    // Another process has taken the step, or the server has committed it without knowing.
+    if ((await versionOf(session)) === version) throw fault;
+  } finally {
+    // Lets the other processes go on.
+    lock.discard();
+  }
+  return true;
+}
+
+/**
+ * Takes the first step, before there is anything to lock: of several processes, all but one find the tables created.
+ */
+async function createSchema(session: Session, { sql }: Migration): Promise<void> {
+  await session.begin("BEGIN");
+  await session.run(`${sql}; ${setVersion(1)}`);
+  await session.commit();
+}
+
+/**
+ * Locks the row of the version until the end of the transaction. Returns whether that succeeded and the version is this
+ * one. It is a row, because distributed engines have few other locks.
+ */
+async function lockOthersOut(lock: Session, version: number): Promise<boolean> {
+  // No time-outs, because an index may take long to build. Only under READ COMMITTED, an idle transaction has no
+  // snapshot.
+  await lock.begin(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0;
+    ${endTransactionTimeout(true)}`);
+  const [row] = await lock.query("SELECT version FROM plantstore_schema FOR UPDATE SKIP LOCKED");
+  return row?.[0] === String(version);
+}
+
+interface StepToTake {
+  readonly version: number;
+  readonly step: Migration;
+  readonly onWaiting: OnWaiting | undefined;
+}
+
+/** Takes a step under the lock. The version changes with it, or after its index is built. */
+async function takeStep(session: Session, lock: Session, { version, step, onWaiting }: StepToTake): Promise<void> {
+  if (step.index === undefined) await lock.run(step.sql);
+  else {
+    await runBesideServers(session, step.sql, step.index.table, onWaiting);
+    await session.run(endTransactionTimeout(false));
+    await buildIndex(session, step.index);
+  }
+  await lock.run(setVersion(version + 1));
+  await lock.commit();
+}
+
+function setVersion(version: number): string {
+  return `UPDATE plantstore_schema SET version = ${version}`;
 }

@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Session } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
+import type { Migration } from "./migrations.ts";
+
+// Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind it, and wait no
+// longer than this for a lock themselves: at worst they are repeated.
+const tableLockMs = 100;
+
+// Milliseconds between two tries to lock a table, during which deletions go on.
+const tableIntervalMs = 1_000;
+
+// How many tries pass before the operator is told again: some five seconds.
+const triesPerLine = 5;
+
+/** Called with what a migration is waiting for. Must not throw. */
+export type OnWaiting = (what: string) => void;
+
+/** Runs a step that locks a table as soon as nobody else uses the table; deletions do not wait meanwhile. */
+export async function runBesideServers(
+  session: Session,
+  sql: string,
+  table: string,
+  onWaiting?: OnWaiting,
+): Promise<void> {
+  for (let tries = 0; !(await runLocking(session, sql)); tries++) {
+    if (tries % triesPerLine === 0) onWaiting?.(await findUser(session, table));
+    await sleep(tableIntervalMs);
+  }
+}
+
+/** Runs statements in one transaction, and returns whether it got the locks. */
+async function runLocking(session: Session, sql: string): Promise<boolean> {
+  try {
+    await session.run(`SET LOCAL lock_timeout = ${tableLockMs}; ${sql}`);
+    return true;
+  } catch (fault) {
+    if (sqlStateOf(fault) === "55P03") return false;
+    throw fault;
+  }
+}
+
+/** Describes the oldest transaction that uses a table. */
+async function findUser(session: Session, table: string): Promise<string> {
+  const [found] = await session.query(
+    `SELECT pid, application_name, floor(extract(epoch FROM now() - xact_start))
+     FROM pg_locks JOIN pg_stat_activity USING (pid)
+     WHERE relation = to_regclass($1) AND datname = current_database() AND granted
+     ORDER BY xact_start LIMIT 1`,
+    [table],
+  );
+  if (found === undefined) return `a transaction that uses the table ${table}`;
+  const [pid, application, seconds] = found;
+  return `process ${pid} of the server (${application}), which has used the table ${table} for up to ${seconds ?? "?"} s`;
+}
+
+/** Builds an index, unless it exists. An index that an interrupted attempt has left is invalid, and is built anew. */
+export async function buildIndex(session: Session, { name, create }: NonNullable<Migration["index"]>): Promise<void> {
+  const [found] = await session.query(
+    "SELECT indisvalid FROM pg_index JOIN pg_class ON oid = indexrelid WHERE relname = $1 AND pg_table_is_visible(oid)",
+    [name],
+  );
+  if (found?.[0] === "t") return;
+  if (found !== undefined) await session.run(`DROP INDEX CONCURRENTLY ${name}`);
+  await session.run(create);
+}

@@ -1,0 +1,146 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
+import type { DeleteCall } from "../../../../src/plantstore/plants/plant-store.ts";
+import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
+import { collect } from "../../../support/collect.ts";
+import { Dice } from "../../../support/dice.ts";
+import { deleteCall } from "../../../support/plants/delete-call.ts";
+import { type DistributedProxy, startDistributedProxy } from "../../../support/plants/distributed-proxy.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+import { testSeed } from "../../../support/test-seed.ts";
+
+let server: PostgresServer;
+let proxy: DistributedProxy;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+// With dice of its own, each test meets the same faults when it is run alone.
+beforeEach(async () => {
+  proxy = await startDistributedProxy(server.socketFolder, new Dice(testSeed));
+});
+afterEach(() => proxy[Symbol.asyncDispose]());
+
+const refusals = (...sqlStates: string[]): number =>
+  sqlStates.reduce((sum, sqlState) => sum + (proxy.refused.get(sqlState) ?? 0), 0);
+
+/** The URL of a schema on its way through the proxy. */
+function through(url: string): string {
+  return url.replace(server.socketFolder, proxy.socketFolder);
+}
+
+/** Runs work while one statement in eight fails. */
+async function throughFaults<Result>(work: () => Promise<Result>): Promise<Result> {
+  const before = refusals("40001", "40003");
+  proxy.failOneIn = 8;
+  try {
+    return await work();
+  } finally {
+    proxy.failOneIn = 0;
+    expect(refusals("40001", "40003")).toBeGreaterThan(before);
+    expect(refusals("0A000")).toBe(0);
+  }
+}
+
+function schemaOf(url: string): Promise<unknown[]> {
+  return runSql(
+    url,
+    `SELECT relname, relkind, (SELECT indisvalid FROM pg_index WHERE indexrelid = oid) FROM pg_class
+     WHERE relnamespace = current_schema()::regnamespace ORDER BY 1`,
+  );
+}
+
+/** The call of a caller; every other plant is asked for with a key. */
+function callFor(id: bigint, caller: number): DeleteCall {
+  const requestId = `request-${caller}`;
+  return deleteCall(id % 2n === 0n ? { requestId, idempotencyKey: `key-${id}-${caller}` } : { requestId });
+}
+
+/** With one COMMIT in sixteen whose outcome is lost, more than any seed needs. */
+const restoredMax = 1_000;
+
+const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
+
+describe("through a server that lacks, refuses and forgets what distributed engines do", () => {
+  test("many migrate at once, each step once", async () => {
+    const url = await server.createSchema();
+    await throughFaults(() => Promise.all(Array.from({ length: 4 }, () => migratePostgres(through(url)))));
+    expect(await schemaOf(url)).toEqual(await schemaOf(await server.createPlants()));
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: expect.any(Number) }]);
+  });
+
+  test("plants are imported, counted once each, and left out where there is a record", async () => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, subject, request_id, batch)
+       SELECT id, '', '', gen_random_uuid() FROM generate_series(1000, 1009) AS id`,
+    );
+    const again = [5n, 1_003n, 1_003n];
+    await throughFaults(async () => {
+      await using database = await openPostgresDatabase(through(url));
+      await using running = await database.startImport();
+      for (const id of ids) {
+        await expect(running.add([id, ...again])).resolves.toEqual(
+          id === 0n
+            ? { added: 2, present: 0, deleted: 2 }
+            : { added: id === 5n ? 0 : 1, present: id === 5n ? 2 : 1, deleted: 2 },
+        );
+      }
+    });
+    await using database = await openPostgresDatabase(url);
+    expect((await collect(database.exportPlants())).flat()).toEqual(ids);
+  });
+
+  test("plants are restored at most once, or an operator is told that nobody knows", async () => {
+    const url = await server.createPlants();
+    const told = await throughFaults(async () => {
+      await using database = await openPostgresDatabase(through(url));
+      await using running = await database.startImport({ restore: true });
+      const adds: (boolean | string)[] = [];
+      const isUnknownToCome = (): boolean => adds.length < restoredMax && !adds.some((added) => added !== true);
+      while (adds.length < ids.length || isUnknownToCome()) {
+        adds.push(await running.add([BigInt(adds.length)]).then(({ added }) => added === 1, String));
+      }
+      return adds;
+    });
+    const there = new Set((await runSql(url, "SELECT id FROM plants")).map(({ id }) => id));
+    const unknown = told.filter((added) => typeof added === "string");
+    expect(unknown).not.toEqual([]);
+    for (const text of unknown) expect(text).toMatch(/: it is not known whether the last plants were restored/);
+    for (const [id, added] of told.entries()) if (added === true) expect(there).toContain(String(id));
+    expect(told).not.toContain(false);
+  });
+
+  test("a store finds out by a write that its server is well again", async () => {
+    const url = await server.createPlants([1n]);
+    await runSql(url, "CREATE ROLE writer LOGIN SUPERUSER; ALTER ROLE writer SET default_transaction_read_only = on");
+    const store = await openPostgresStore({ url: through(url).replace("user=tester", "user=writer") });
+    expect(store.problem).toMatch(/: the server is read-only$/);
+    await runSql(url, "ALTER ROLE writer RESET default_transaction_read_only");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(refusals("0A000")).toBe(0);
+  });
+
+  test("of all deletions of a plant, with or without a key, one is told that it deleted it", async () => {
+    const url = await server.createPlants(ids);
+    const store = await openPostgresStore({ url: through(url) });
+    const told = await throughFaults(async () => {
+      const pairs = [];
+      for (const id of ids) pairs.push(await Promise.all([0, 1].map((i) => store.delete(id, callFor(id, i)))));
+      return pairs;
+    });
+    await store.close();
+    expect(told.map((pair) => pair.filter((deleted) => deleted))).toEqual(ids.map(() => [true]));
+    const records = await runSql(url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id");
+    expect(records).toEqual(
+      ids.map((id) => ({ plant_id: String(id), request_id: `request-${told[Number(id)]?.indexOf(true)}` })),
+    );
+    expect(await runSql(url, "SELECT FROM plants")).toEqual([]);
+  });
+});
