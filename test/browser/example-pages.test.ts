@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await browser.close();
-  await server.stop();
+  await server[Symbol.asyncDispose]();
 });
 
 async function open(path: string): Promise<void> {

@@ -42,14 +42,10 @@ describe("a photo", () => {
   test.each<{ header: readonly (readonly [string, string])[]; want: number; sent: readonly [number, number] }>([
     { header: [["range", "bytes=0-9"]], want: 206, sent: [0, 10] },
     { header: [["range", "bytes=100000-"]], want: 206, sent: [100_000, 200_000] },
-    { header: [["range", "bytes=199999-400000"]], want: 206, sent: [199_999, 200_000] },
     { header: [["range", "bytes=-5"]], want: 206, sent: [199_995, 200_000] },
-    { header: [["range", "bytes=-400000"]], want: 206, sent: whole },
     { header: [["range", "bytes=9-0"]], want: 200, sent: whole },
     { header: [["range", "bytes=0-1,3-4"]], want: 200, sent: whole },
-    { header: [["range", "lines=0-1"]], want: 200, sent: whole },
     { header: [["if-none-match", "TAG"]], want: 304, sent: [0, 0] },
-    { header: [["if-none-match", '"other", TAG']], want: 304, sent: [0, 0] },
     { header: [["if-none-match", '"other"']], want: 200, sent: whole },
     {
       header: [

@@ -24,16 +24,28 @@ export interface ProgramResult {
   readonly stderr: string;
 }
 
-/** Runs a program in the project's folder to its end. Rejects when it cannot be started or hangs. */
-export async function runProgram(file: string, args: readonly string[]): Promise<ProgramResult> {
+/** Where a program runs, with what added to the environment, and how long it may take. */
+export interface ProgramOptions {
+  /** Default: the folder of the project. */
+  readonly folder?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly limitMs?: number;
+}
+
+/** Runs a program to its end. Rejects when it cannot be started or hangs. */
+export async function runProgram(
+  file: string,
+  args: readonly string[],
+  { folder = projectFolder, environment = {}, limitMs }: ProgramOptions = {},
+): Promise<ProgramResult> {
   const child = spawn(file, args, {
-    cwd: projectFolder,
-    env: { ...process.env, ...compileCache },
+    cwd: folder,
+    env: { ...process.env, ...compileCache, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   try {
     const ends = Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
-    const [stdout, stderr] = await within(ends, `the end of ${file}`);
+    const [stdout, stderr] = await within(ends, `the end of ${file}`, limitMs);
     return { exitCode: child.exitCode, stdout, stderr };
   } finally {
     child.kill("SIGKILL");
