@@ -73,7 +73,7 @@ test("no answer is false and no deletion lost while servers are killed and froze
   await callers.untilAllDelete();
   for (const { name, inject } of faults) {
     const more = callers.calls.length + callsBetween;
-    await expect.poll(() => callers.calls.length).toBeGreaterThan(more);
+    await expect.poll(() => callers.calls.length, { timeout }).toBeGreaterThan(more);
     const sinceMs = performance.now();
     await inject();
     await callers.untilAllDelete();

@@ -16,6 +16,7 @@ import {
   startPostgres,
   withStrictIsolation,
 } from "../../../support/plants/postgres-server.ts";
+import { runCommand } from "../../../support/process/run-command.ts";
 
 const newest = migrations.length;
 
@@ -138,14 +139,22 @@ describe("migrating a PostgreSQL database", () => {
     await expect(running).resolves.toEqual({ from: 2, to: newest });
   });
 
-  test("says that a transaction keeps it waiting although no process of the server runs it", async () => {
+  test("tells the operator that a transaction keeps it waiting although no process of the server runs it", async () => {
     const url = await databaseOfVersion(2);
     await runSql(url, "BEGIN; SELECT FROM deletions; PREPARE TRANSACTION 'forgotten'");
-    const told: string[] = [];
-    const running = migratePostgres(url, (what) => void told.push(what));
-    await expect.poll(() => told[0]).toBe("a transaction that uses the table deletions");
+    const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
+    const before = lockTimeouts();
+    const running = runCommand(["migrate", "--database-url", url]);
+    await expect.poll(lockTimeouts, { timeout: 20_000 }).toBeGreaterThan(before);
     await runSql(url, "ROLLBACK PREPARED 'forgotten'");
-    await expect(running).resolves.toEqual({ from: 2, to: newest });
+    const { exitCode, err } = await running;
+    expect({ exitCode, err }).toEqual({
+      exitCode: 0,
+      err: [
+        "waiting for a transaction that uses the table deletions",
+        expect.stringMatching(/: version 2 became \d in /),
+      ],
+    });
   });
 
   test("waits longer than the time-outs that a role has for deletions", async () => {
