@@ -10,6 +10,7 @@ import {
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
+import { startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
 import {
   type PostgresServer,
   runSql,
@@ -117,6 +118,8 @@ describe("migrating a PostgreSQL database", () => {
     await bystander.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT id FROM plants");
     const reader = new Session(readServerUrl(`${url}&application_name=less`));
     await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
+    const later = new Session(readServerUrl(`${url}&application_name=later`));
+    await later.begin("BEGIN; SELECT plant_id FROM deletions");
     const told: string[] = [];
     const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
     const before = lockTimeouts();
@@ -135,18 +138,23 @@ describe("migrating a PostgreSQL database", () => {
     // It is the only one that migrates.
     expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
-    await Promise.all([reader.close(), bystander.close()]);
+    await Promise.all([reader.close(), later.close(), bystander.close()]);
     await expect(running).resolves.toEqual({ from: 2, to: newest });
   });
 
   test("tells the operator that a transaction keeps it waiting although no process of the server runs it", async () => {
     const url = await databaseOfVersion(2);
     await runSql(url, "BEGIN; SELECT FROM deletions; PREPARE TRANSACTION 'forgotten'");
+    // This one uses nothing, since it waits, too.
+    const other = runSql(url, "BEGIN; LOCK TABLE deletions; COMMIT");
+    const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
+    await expect.poll(() => runSql(url, waiting)).toHaveLength(1);
     const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
     const before = lockTimeouts();
     const running = runCommand(["migrate", "--database-url", url]);
     await expect.poll(lockTimeouts, { timeout: 20_000 }).toBeGreaterThan(before);
     await runSql(url, "ROLLBACK PREPARED 'forgotten'");
+    await other;
     const { exitCode, err } = await running;
     expect({ exitCode, err }).toEqual({
       exitCode: 0,
@@ -155,6 +163,21 @@ describe("migrating a PostgreSQL database", () => {
         expect.stringMatching(/: version 2 became \d in /),
       ],
     });
+  });
+
+  test("takes no step that is not of the version found once the others are locked out", async () => {
+    const url = await databaseOfVersion(newest - 1);
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.on("data", (data: Buffer) => {
+        const isLock = data.includes("FOR UPDATE SKIP LOCKED");
+        const before = isLock ? runSql(url, "UPDATE plantstore_schema SET version = 99") : Promise.resolve();
+        void before.then(() => upstream.write(data));
+      });
+      upstream.pipe(client);
+    });
+    const running = migratePostgres(url.replace(server.socketFolder, proxy.socketFolder));
+    await expect(running).rejects.toThrow(/its schema has version 99 .*: it needs a newer release$/);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 99 }]);
   });
 
   test("waits longer than the time-outs that a role has for deletions", async () => {

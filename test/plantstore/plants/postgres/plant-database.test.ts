@@ -144,6 +144,23 @@ describe("importing into PostgreSQL", () => {
     await expect(running.add([1n, 2n])).resolves.toEqual({ added: 1, present: 0, deleted: 1 });
   });
 
+  test("adds plants in the order of their ids, so that two imports do not deadlock", async () => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `CREATE TABLE added (nth serial, id bigint);
+       CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+         INSERT INTO added (id) VALUES (NEW.id); RETURN NEW;
+       END$$;
+       CREATE TRIGGER note BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION note()`,
+    );
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    await running.add([3n, -1n, 10n, 2n]);
+    const ids = (await runSql(url, "SELECT id FROM added ORDER BY nth")).map(({ id }) => id);
+    expect(ids).toEqual(["-1", "2", "3", "10"]);
+  });
+
   test("does not pass for restored what its synchronous standbys do not have", async () => {
     const url = await server.createPlants();
     await withoutStandby(url, async () => {
