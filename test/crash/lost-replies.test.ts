@@ -8,7 +8,7 @@ import {
   type PlantLocation,
 } from "../../src/plantstore/plants/index.ts";
 import { startLossyProxy } from "../support/carriers/lossy-proxy.ts";
-import { deleteUntilTold } from "../support/clients/delete-until-told.ts";
+import { deleteUntilAnswered } from "../support/clients/delete-until-answered.ts";
 import { collect } from "../support/collect.ts";
 import { Dice } from "../support/dice.ts";
 import { type PostgresServer, startPostgres } from "../support/plants/postgres-server.ts";
@@ -80,7 +80,7 @@ describe.each(["sqlite", "postgres"] as const)("over connections that break, wit
             const callOneAfterAnother = async (): Promise<void> => {
               for (const id of left) {
                 if (!proxy.isArmed) proxy.cutAfter(dice.roll(bytesMax));
-                const outcome = await deleteUntilTold(client, id);
+                const outcome = await deleteUntilAnswered(client, id);
                 told.set(outcome, (told.get(outcome) ?? 0) + 1);
               }
             };

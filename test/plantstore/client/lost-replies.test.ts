@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createPlants, type DeleteOutcome } from "../../../src/plantstore/client/index.ts";
 import { openSqliteStore } from "../../../src/plantstore/plants/index.ts";
 import { startLossyProxy } from "../../support/carriers/lossy-proxy.ts";
-import { deleteUntilTold } from "../../support/clients/delete-until-told.ts";
+import { deleteUntilAnswered } from "../../support/clients/delete-until-answered.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 
@@ -25,7 +25,7 @@ test("wherever an answer is cut, the next attempt is told that the plant is dele
     // The connection is there, so that it is the answer that is cut.
     await expect(plants.delete(1_000n)).resolves.toBe("not-found");
     proxy.cutAfter(outcomes.length * stepBytes);
-    outcomes.push(await deleteUntilTold(plants, BigInt(outcomes.length + 1)));
+    outcomes.push(await deleteUntilAnswered(plants, BigInt(outcomes.length + 1)));
   }
   plants.close();
   expect(new Set(outcomes)).toEqual(new Set(["deleted"]));

@@ -1,7 +1,7 @@
 import { type DeleteOutcome, type Plants, PlantsError } from "../../../src/plantstore/client/index.ts";
 
 /** Deletes a plant, and repeats the call with its idempotency key until there is an outcome, whatever is lost on the way. */
-export async function deleteUntilTold(plants: Plants, id: bigint): Promise<DeleteOutcome> {
+export async function deleteUntilAnswered(plants: Plants, id: bigint): Promise<DeleteOutcome> {
   const idempotencyKey = `key-${String(id)}`;
   for (;;) {
     try {
