@@ -3,8 +3,7 @@ import type { IdRange } from "./sqlite/migrate.ts";
 import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
 import { openSqliteStore } from "./sqlite/store.ts";
 import type { PlantDatabase } from "./plant-database.ts";
-import type { OnBatch, PlantStore } from "./plant-store.ts";
-import type { OnUpkeep } from "./upkeep.ts";
+import type { DurableStoreOptions, PlantStore } from "./plant-store.ts";
 
 /** Where plants are stored persistently. */
 export type PlantLocation = { readonly kind: "sqlite"; readonly path: string } | PostgresLocation;
@@ -21,11 +20,7 @@ export interface PostgresLocation {
 }
 
 /** Options of {@link openPlantStore}. */
-export interface StoreOptions {
-  /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
-  readonly deletionsKeptMs?: number;
-  readonly onBatch?: OnBatch | undefined;
-  readonly onUpkeep?: OnUpkeep | undefined;
+export interface StoreOptions extends DurableStoreOptions {
   /** The plants that an SQLite file starts with if it is created now. */
   readonly plantsWhenCreated?: IdRange;
 }

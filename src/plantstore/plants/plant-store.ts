@@ -1,4 +1,5 @@
 import type { ContextValues } from "@connectrpc/connect";
+import type { OnUpkeep } from "./upkeep.ts";
 
 /** The call that asks for a deletion. */
 export interface DeleteCall {
@@ -27,6 +28,14 @@ export interface DeleteCall {
  * @returns a function that is called once the outcome of the batch is known: without an error when it is durable
  */
 export type OnBatch = (calls: readonly DeleteCall[]) => (error?: unknown) => void;
+
+/** Options of every store that outlives its process. */
+export interface DurableStoreOptions {
+  /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
+  readonly deletionsKeptMs?: number;
+  readonly onBatch?: OnBatch | undefined;
+  readonly onUpkeep?: OnUpkeep | undefined;
+}
 
 /** The numbers of deletions that wait in a store. */
 export interface WaitingDeletions {

@@ -2,9 +2,15 @@ import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.
 import { outcomeUnknown, storeAway } from "../errors.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../store-health.ts";
-import type { DeleteCall, OnBatch, PlantStore, StoreConnections, WaitingDeletions } from "../plant-store.ts";
+import type {
+  DeleteCall,
+  DurableStoreOptions,
+  OnBatch,
+  PlantStore,
+  StoreConnections,
+  WaitingDeletions,
+} from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
-import type { OnUpkeep } from "../upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
 import { checkStore } from "./check-store.ts";
 import { AwayWorkers } from "./citus/away-workers.ts";
@@ -19,15 +25,11 @@ import { readServerUrl, type Server } from "./server/server-url.ts";
 import { Session } from "./server/session.ts";
 
 /** Options of {@link openPostgresStore}. */
-export interface PostgresStoreOptions {
+export interface PostgresStoreOptions extends DurableStoreOptions {
   /** `postgres://user:password@host:port/database`, as {@link readServerUrl} reads it. */
   readonly url: string;
   /** Returns the URL as it is now, as {@link followServerUrl} takes it. By default it stays what it is. */
   readonly currentUrl?: () => string;
-  /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
-  readonly deletionsKeptMs?: number;
-  readonly onBatch?: OnBatch | undefined;
-  readonly onUpkeep?: OnUpkeep | undefined;
 }
 
 // About 10 ms of work for the server.

@@ -17,24 +17,19 @@ export interface DeleteBatch {
   readonly values: readonly string[];
 }
 
-/** What has happened before an attempt. */
-export interface Before {
-  /** Whether deletions may have been given up since the queue has checked them. Default false. */
-  readonly afterFault?: boolean;
-  /** The deletions whose callers were answered by their key; they are left out. */
-  readonly answered?: ReadonlySet<PendingDelete>;
-}
-
 /**
  * Prepares a batch for the next attempt. The token stays the same for all attempts.
  *
  * After a fault, deletions that were given up meanwhile are rejected and left out. Before the first fault, signals are
  * not read, because reading creates them, and the queue has just checked the deletions that had to wait.
+ *
+ * @param answered - the deletions whose callers were answered by their key; they are left out
  */
 export function toDeleteBatch(
   token: string,
   pending: readonly PendingDelete[],
-  { afterFault = false, answered }: Before = {},
+  afterFault = false,
+  answered?: ReadonlySet<PendingDelete>,
 ): DeleteBatch {
   const firstOf = new Map<bigint, PendingDelete>();
   const keyed: PendingDelete[] = [];

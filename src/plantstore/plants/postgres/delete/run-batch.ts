@@ -88,7 +88,7 @@ async function runPart(session: Session, pending: readonly PendingDelete[], opti
   let mayBeDone = options.token !== undefined;
   let allGaveUp: BatchGivenUp | undefined;
   for (let tries = 0; ; tries++) {
-    const batch = toDeleteBatch(token, pending, { afterFault, answered });
+    const batch = toDeleteBatch(token, pending, afterFault, answered);
     if (batch.firstOf.size === 0) {
       if (allGaveUp !== undefined) throw allGaveUp;
       return new Map();
