@@ -157,6 +157,7 @@ function preparePart(
       const isCertain = !isCommitting || db.isTransaction;
       // After a full disk, a failed write or RAISE(ROLLBACK) SQLite has already rolled back.
       if (db.isTransaction) db.exec("ROLLBACK");
+      // No test can tell: SQLite refuses no commit that it has ended.
       if (!isCertain || !isRefused) {
         return { kind: isCertain ? "nothing-done" : "unknown", problem: fileProblemOf(fault) };
       }

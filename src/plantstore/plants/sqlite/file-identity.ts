@@ -80,6 +80,7 @@ function watchName(path: string): () => "in-place" | "missing" | "other" {
     try {
       const found = statSync(path, { throwIfNoEntry: false });
       if (found === undefined) return "missing";
+      // No test can tell: an inode of that number elsewhere takes a copy of the whole file system, mounted in its place.
       return found.ino === opened.ino && found.dev === opened.dev ? "in-place" : "other";
     } catch {
       // The name no longer leads to the file: a folder is not readable, or a link is broken.

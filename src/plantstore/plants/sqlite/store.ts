@@ -17,8 +17,8 @@ const batchMax = 1_024;
 const waitingMax = 16_384;
 
 /**
- * How often a file is written to if no deletion has been committed meanwhile, in milliseconds: so a server without
- * callers notices that its disk is full or its file gone.
+ * How often a file is written to besides its deletions, in milliseconds: so a server without callers notices that its
+ * disk is full or its file gone.
  */
 export const watchIntervalMs = 10_000;
 
@@ -46,8 +46,7 @@ class SqliteStore implements PlantStore {
   readonly #thread: StorageThread;
   readonly #queue: DeleteQueue;
   readonly #health = new StoreHealth({
-    // After a commit there is no need to write: every batch checks the file before and after.
-    findProblem: async (hasWorked) => (hasWorked ? undefined : await this.#thread.tryToWrite().catch(fileProblemOf)),
+    findProblem: () => this.#thread.tryToWrite().catch(fileProblemOf),
     watchIntervalMs,
   });
 
@@ -92,10 +91,7 @@ class SqliteStore implements PlantStore {
     });
     // Before the outcomes, because only the first answer to a caller counts.
     for (const end of result.otherEnds) tellOtherEnd(end, pending);
-    if (result.kind === "committed") {
-      if (result.outcomes.includes(true)) this.#health.worked();
-      return result.outcomes;
-    }
+    if (result.kind === "committed") return result.outcomes;
     // The fault does not undo what is already durable.
     result.outcomes.forEach((isDeleted, i) => pending[i]?.resolve(isDeleted));
     this.#health.report(result.problem);
