@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
@@ -55,6 +56,18 @@ test("three workers share a port and delete every plant once; a signal drains th
   expect(await ended.end()).toBe(0);
   expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
   expect(server.stderr()).not.toContain("is replaced");
+});
+
+test("serve warns that connections in the queue of a worker end with it, unless the kernel passes them on", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder);
+  await using ended = server;
+  // Linux has it since 5.14.
+  const setting = "/proc/sys/net/ipv4/tcp_migrate_req";
+  const passedOn = existsSync(setting) && readFileSync(setting, "utf8").trim() === "1";
+  expect(server.stderr().includes('"sysctl":"net.ipv4.tcp_migrate_req"')).toBe(!passedOn);
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(0);
 });
 
 test("a worker that is killed is replaced, and the port goes on answering; none is once a signal stops them", async () => {

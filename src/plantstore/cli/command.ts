@@ -7,6 +7,8 @@ export interface Terminal {
   /** Writes text to standard output as it is, and resolves when more can be written. */
   readonly write: (text: string) => Promise<void>;
   readonly err: (line: string) => void;
+  /** Shows a line that the next one replaces; `undefined` when standard error is not a terminal. */
+  readonly progress: ((line: string) => void) | undefined;
 }
 
 /** A flag of a command. */

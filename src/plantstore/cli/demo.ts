@@ -28,8 +28,8 @@ export const demoSettings: readonly (keyof typeof settings)[] = [
 
 const takenVariables: ReadonlySet<string> = new Set(demoSettings.map((key) => settings[key].variable));
 
-/** A prepared demo. */
-export interface Demo {
+/** A prepared demo. Dispose of it with `using`. */
+export interface Demo extends Disposable {
   readonly token: string;
   /** An environment like that of a production server. */
   readonly environment: Record<string, string | undefined>;
@@ -40,14 +40,16 @@ export interface Demo {
 /**
  * Prepares the folder of the demo, and the environment that turns `serve` into the demo.
  *
- * @throws Error when the folder or the token file cannot be read or written
+ * @throws Error when another demo uses the folder, or the folder or the token file cannot be read or written
  */
 export async function prepareDemo(environment: Readonly<Record<string, string | undefined>>): Promise<Demo> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const lock = await lockFolder();
   const token = readToken() ?? (await makeToken());
   const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== "");
   const brought = Object.values(settings).filter(({ variable }) => !takenVariables.has(variable));
   return {
+    [Symbol.dispose]: () => lock[Symbol.dispose](),
     token,
     ignored: brought.map(({ variable }) => variable).filter((name) => given.some(([set]) => set === name)),
     environment: {
@@ -63,6 +65,23 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
     },
   };
 }
+
+// A lock of SQLite, because the system releases it however a process ends.
+async function lockFolder(): Promise<Disposable> {
+  const { DatabaseSync } = await import("node:sqlite");
+  const lock = new DatabaseSync(join(folder, "lock"), { timeout: 0 });
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+    return lock;
+  } catch (reason) {
+    lock.close();
+    if (!(reason instanceof Error && "errcode" in reason && reason.errcode === sqliteBusy)) throw reason;
+    throw new Error(`another demo uses ${folder}/: stop it, or start this one in another folder`, { cause: reason });
+  }
+}
+
+/** SQLITE_BUSY (sqlite.org/rescode.html): another connection has the lock. */
+const sqliteBusy = 5;
 
 const tokenFile = join(folder, "token");
 

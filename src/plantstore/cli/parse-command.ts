@@ -1,4 +1,5 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
+import { nearestName } from "../server/index.ts";
 import { type Command, type Flag, type GivenFlags, UsageError } from "./command.ts";
 import { flagsOf } from "./setting-flags.ts";
 
@@ -11,12 +12,13 @@ export function parseCommand(
   command: Command,
   words: readonly string[],
 ): { readonly flags: GivenFlags; readonly operands: readonly string[] } {
+  const options = optionsOf(flagsOf(command));
+  const { tokens } = parseArgs({ args: [...words], options, allowPositionals: true, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === "option" && !Object.hasOwn(options, token.name)) throw unknownFlag(token, command);
+  }
   try {
-    const { values, positionals } = parseArgs({
-      args: [...words],
-      options: optionsOf(flagsOf(command)),
-      allowPositionals: true,
-    });
+    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
     return { flags: values, operands: positionals };
   } catch (reason) {
     throw new UsageError(reason instanceof Error ? reason.message : String(reason), { cause: reason });
@@ -28,4 +30,10 @@ function optionsOf(flags: Readonly<Record<string, Flag>>): ParseArgsOptionsConfi
     return [name, { type: value === undefined ? "boolean" : "string", multiple }] as const;
   });
   return { ...Object.fromEntries(options), help: { type: "boolean", short: "h" } };
+}
+
+function unknownFlag({ name, rawName }: { readonly name: string; readonly rawName: string }, command: Command): Error {
+  const near = nearestName(name, Object.keys(flagsOf(command)));
+  const meant = near === undefined ? "" : `; did you mean --${near}?`;
+  return new UsageError(`${command.name} has no flag ${rawName}${meant}`);
 }

@@ -16,5 +16,7 @@ export function processTerminal(): Terminal {
       if (!stdout.write(text)) await once(stdout, "drain");
     },
     err: (line) => stderr.write(`${line}\n`),
+    // ECMA-48: carriage return, then erase to the end of the line.
+    progress: stderr.isTTY ? (line) => stderr.write(`\r\u001b[K${line}`) : undefined,
   };
 }

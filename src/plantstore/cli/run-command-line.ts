@@ -1,4 +1,4 @@
-import { ConfigurationError, explainSystemError } from "../server/index.ts";
+import { ConfigurationError, explainSystemError, nearestName } from "../server/index.ts";
 import { exitCode, type Command, type Terminal, UsageError } from "./command.ts";
 import { commands, findCommand } from "./commands.ts";
 import { helpOf, overview, usageOf } from "./help.ts";
@@ -38,9 +38,12 @@ function requireCommand(words: readonly string[]): Command {
   if (found !== undefined) return found.command;
   if (words.length === 0) throw new UsageError("a command is missing");
   const text = words.join(" ");
-  const longer = commands.map(({ name }) => name).filter((name) => name.startsWith(`${text} `));
-  const meant = longer.length === 0 ? "" : `; there is ${longer.join(", ")}`;
-  throw new UsageError(`there is no command "${text}"${meant}`);
+  const longer = commands.filter(({ name }) => name.startsWith(`${text} `)).map(({ name }) => name);
+  const names = commands.map(({ name }) => name);
+  const near =
+    nearestName(text, names) ?? nearestName(words.slice(0, 2).join(" "), names) ?? nearestName(words[0] ?? "", names);
+  const meant = longer.length > 0 ? longer.join(" or ") : near;
+  throw new UsageError(`there is no command "${text}"${meant === undefined ? "" : `; did you mean ${meant}?`}`);
 }
 
 async function runCommand(command: Command, words: readonly string[], terminal: Terminal): Promise<number> {

@@ -63,7 +63,7 @@ function printConfiguration(flags: GivenFlags, terminal: Terminal): number {
 async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number> {
   const others = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
   if (others.length > 0) throw new UsageError(`--demo brings its own settings; leave out --${others.join(", --")}`);
-  const demo = await prepareDemo(terminal.environment);
+  using demo = await prepareDemo(terminal.environment);
   const configuration = readConfiguration(sourcesOf(flags, demo.environment));
   if (socketPathOf(configuration.host) !== undefined) throw new UsageError("--demo listens on a TCP port");
   if (demo.ignored.length > 0) terminal.err(`the demo brings its own settings; ignored: ${demo.ignored.join(", ")}`);

@@ -10,6 +10,7 @@ import {
 } from "../server/index.ts";
 import { exitCode, type Command, type Flag, type GivenFlags, type Terminal, textOf, UsageError } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
+import { inGroups, showProgress } from "./import-progress.ts";
 
 const { variable } = settings.database;
 const { variable: fileVariable } = settings.databaseUrlFile;
@@ -37,26 +38,24 @@ export const importCommand: Command = {
   run: async (flags, [file = "-"], terminal) => {
     if (file !== "-" && statSync(file).isDirectory()) throw new Error(`${file} is a folder, not a file`);
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
-    const text = file === "-" ? terminal.input() : createReadStream(file);
+    const opened = file === "-" ? undefined : createReadStream(file);
+    const text = opened ?? terminal.input();
+    const show = showProgress(file, terminal);
     const took = startClock();
     let ids = 0;
-    const onBatch = (batch: number): void => void (ids += batch);
+    const onBatch = (batch: number): void => show((ids += batch), opened?.bytesRead ?? 0);
     const options = { restore: flags["restore"] === true, onBatch };
     const counts = await importPlants(database, text, options).catch((reason: unknown) => {
+      terminal.progress?.("");
       if (ids > 0) terminal.err(`stopped after ${took()}; the first ${inGroups(ids)} ids are imported`);
       throw reason;
     });
+    terminal.progress?.("");
     terminal.err(`took ${took()} for ${inGroups(ids)} ids`);
     terminal.out(`${counts.added} added, ${counts.present} there already, ${counts.deleted} skipped as deleted`);
     return exitCode.ok;
   },
 };
-
-// A shared formatter would be created at the start of every command, which takes as long as loading half of its
-// modules.
-function inGroups(number: number): string {
-  return number.toLocaleString("en-US", { maximumFractionDigits: 0 });
-}
 
 /** Returns what tells the time since then, for a person, such as "3.2 s". */
 function startClock(): () => string {

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { type Configuration, type openLog, serveMetrics } from "../server/index.ts";
 import { exitCode } from "./command.ts";
 import { firstStopSignal } from "./stop-signals.ts";
@@ -15,6 +16,19 @@ export interface WorkersOptions {
   readonly adminAddress: Configuration["adminAddress"];
   /** The log of replaced workers. */
   readonly log: Pick<ReturnType<typeof openLog>, "info" | "warn">;
+}
+
+/** The setting of Linux (5.14 or later) that hands the connections that wait for a process to others on its port. */
+const migrateSetting = "net.ipv4.tcp_migrate_req";
+
+/** Returns whether the connections that a worker has not accepted survive it. */
+function queuesMigrate(): boolean {
+  try {
+    return readFileSync(`/proc/sys/${migrateSetting.replaceAll(".", "/")}`, "utf8").trim() === "1";
+  } catch {
+    // An older kernel, or another system.
+    return false;
+  }
 }
 
 /** Milliseconds before a worker is replaced: soon enough after a crash, slow enough when workers cannot start. */
@@ -38,6 +52,7 @@ export async function superviseWorkers({ count, port, adminAddress, log }: Worke
       (collecting ??= collectFromWorkers(workers).finally(() => (collecting = undefined)));
     opened.use(await serveMetrics(adminAddress, collect, log));
   }
+  if (!queuesMigrate()) log.warn({ sysctl: migrateSetting }, "the connections that wait for a worker end with it");
   const stopped = firstStopSignal(() => workers.forEach((worker) => worker.kill("SIGKILL")));
   let stopping = false;
   let sharedPort: number | undefined;

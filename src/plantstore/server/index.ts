@@ -15,6 +15,7 @@ export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
 export { listTokens, revokeToken } from "@plantstore/operators/auth";
 export { explainSystemError } from "@plantstore/operators/inputs";
 export { issuePlantToken } from "./plant-tokens.ts";
+export { nearestName } from "./nearest-name.ts";
 export { plantLocationOf } from "./database-url.ts";
 export type { PlantServerOptions } from "./plant-server-options.ts";
 export { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";

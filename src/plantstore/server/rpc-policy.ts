@@ -1,4 +1,5 @@
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import { nearestName } from "./nearest-name.ts";
 
 /** The scope that an RPC of the plant store requires, and its description in OpenAPI. */
 interface RpcPolicy {
@@ -27,9 +28,10 @@ export const plantScopes: readonly string[] = [...new Set([...byProcedure.values
 
 /** Returns what is wrong with a scope that no RPC requires, because a token with it alone could do nothing. */
 export function plantScopeProblem(scope: string): string | undefined {
-  return plantScopes.includes(scope)
-    ? undefined
-    : `nothing requires the scope ${scope}; there is only ${plantScopes.join(", ")}`;
+  if (plantScopes.includes(scope)) return undefined;
+  const nearest = nearestName(scope, plantScopes);
+  const meant = nearest === undefined ? `there is only ${plantScopes.join(", ")}` : `did you mean ${nearest}?`;
+  return `nothing requires the scope ${scope}; ${meant}`;
 }
 
 /**

@@ -21,12 +21,17 @@ export interface Setting<T> {
 /** The prefix of the project's own variables. */
 export const variablePrefix = "PLANTSTORE_";
 
+/** Returns a variable without the {@link variablePrefix}, if it has it. */
+export function withoutPrefix(variable: string): string {
+  return variable.startsWith(variablePrefix) ? variable.slice(variablePrefix.length) : variable;
+}
+
 /**
  * Returns the flag of a setting without dashes: its variable without the prefix, in small letters. A setting of which
  * nothing may be shown has none, because process lists show flags.
  */
 export function flagOf({ variable, secret }: Setting<unknown>): string | undefined {
-  return secret === "hidden" ? undefined : variable.replace(variablePrefix, "").toLowerCase().replaceAll("_", "-");
+  return secret === "hidden" ? undefined : withoutPrefix(variable).toLowerCase().replaceAll("_", "-");
 }
 
 /** Returns a reader of whole decimal numbers in a range, both ends included. */

@@ -1,4 +1,5 @@
-import { variablePrefix } from "./setting-readers.ts";
+import { nearestName } from "./nearest-name.ts";
+import { variablePrefix, withoutPrefix } from "./setting-readers.ts";
 
 /**
  * Returns a problem for every variable that is named like a setting but is not one: otherwise a misspelt setting would
@@ -13,7 +14,14 @@ export function unknownVariables(
   const given = Object.entries(environment).filter(([name, value]) => name.startsWith(variablePrefix) && value !== "");
   return given
     .filter(([name, value = ""]) => !known.includes(name) && !isServiceLink(name, value))
-    .map(([name]) => `${name} is no setting`);
+    .map(([name]) => `${name} is no setting${suggestion(name, known)}`);
+}
+
+// Without the prefix, since PLANTSTORE_PORT stands for PORT.
+function suggestion(name: string, known: readonly string[]): string {
+  const nearest = nearestName(withoutPrefix(name), known.map(withoutPrefix));
+  const meant = known.find((variable) => withoutPrefix(variable) === nearest);
+  return meant === undefined ? "" : `; did you mean ${meant}?`;
 }
 
 /**

@@ -76,7 +76,7 @@ test("check names the database of another program", async () => {
 
 test.each([
   { name: "a setting", environment: { PORT: "x" }, want: "PORT must be" },
-  { name: "a setting's name", environment: { PLANTSTORE_DOC: "open" }, want: "PLANTSTORE_DOC is no setting" },
+  { name: "a setting's name", environment: { PLANTSTORE_DOC: "open" }, want: "did you mean PLANTSTORE_DOCS?" },
 ])("check tells what is wrong with $name", async ({ environment, want }) => {
   using folder = createTempFolder();
   const { exitCode, err } = await check(folder, environment);
@@ -90,7 +90,7 @@ test("check tells which line of the token hashes has a scope that nothing requir
   const { exitCode, err } = await check(folder, { PLANTSTORE_TOKEN_HASHES_FILE: file });
   expect({ exitCode, err: err.join("\n") }).toEqual({
     exitCode: 78,
-    err: expect.stringMatching(/line 2: .*plants:delte; there is only plants:delete/),
+    err: expect.stringMatching(/line 2: .*plants:delte; did you mean plants:delete\?/),
   });
 });
 

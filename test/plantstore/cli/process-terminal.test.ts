@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { startNode } from "../../support/process/command-line.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
-test("a command that writes a lot waits for its reader, and holds none of it meanwhile", async () => {
+test("a command that writes a lot waits for its reader, holds none of it meanwhile, and shows no progress in a pipe", async () => {
   using folder = createTempFolder();
   const module = new URL("../../../src/plantstore/cli/process-terminal.ts", import.meta.url).href;
   const program = `
     const { processTerminal } = await import(${JSON.stringify(module)});
     const terminal = processTerminal();
-    terminal.err("begun");
+    terminal.err("progress " + terminal.progress);
     let waiting = 0;
     for (let n = 0; n < 64; n++) {
       await terminal.write("x".repeat(2 ** 20));
@@ -17,10 +17,10 @@ test("a command that writes a lot waits for its reader, and holds none of it mea
     terminal.err("waiting " + waiting);`;
   await using command = startNode(["--input-type=module", "--eval", program], folder.path);
   command.process.stdout.pause();
-  await command.find(/begun/);
+  await command.find(/progress/);
   command.process.stdout.resume();
   expect(await command.end()).toBe(0);
-  expect(command.stderr()).toBe("begun\nwaiting 0\n");
+  expect(command.stderr()).toBe("progress undefined\nwaiting 0\n");
   expect(command.stdout()).toHaveLength(64 * 2 ** 20);
 });
 

@@ -51,11 +51,28 @@ test.each([
   {
     name: "half a command",
     words: ["token"],
-    want: 'there is no command "token"; there is token create, token list, token revoke',
+    want: 'there is no command "token"; did you mean token create or token list or token revoke?',
+  },
+  { name: "a misspelt command", words: ["serv", "--demo"], want: 'no command "serv --demo"; did you mean serve?' },
+  { name: "a misspelt command of two words", words: ["token", "lst"], want: "did you mean token list?" },
+  {
+    name: "a misspelt command of two words with an operand",
+    words: ["token", "lst", "a-file-of-hashes"],
+    want: "did you mean token list?",
   },
   { name: "help for no command", words: ["help", "water"], want: 'there is no command "water"' },
-  { name: "an unknown flag", words: ["serve", "--watering"], want: "Unknown option '--watering'" },
-  { name: "an unknown short flag", words: ["serve", "-x"], want: "Unknown option '-x'" },
+  { name: "an unknown flag", words: ["serve", "--watering"], want: "serve has no flag --watering" },
+  {
+    name: "a misspelt flag",
+    words: ["serve", "--databse-url=memory:"],
+    want: "serve has no flag --databse-url; did you mean --database-url?",
+  },
+  {
+    name: "a flag with a letter too many in front",
+    words: ["serve", "--xport=1"],
+    want: "serve has no flag --xport; did you mean --port?",
+  },
+  { name: "an unknown short flag", words: ["serve", "-x"], want: "serve has no flag -x" },
   { name: "a flag without its value", words: ["serve", "--port"], want: "--port" },
   { name: "a word too many", words: ["serve", "now"], want: "usage: plantstore serve" },
   {
@@ -75,6 +92,11 @@ test.each([
     name: "a token that expires on no date",
     words: ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
     want: "the expiry is not",
+  },
+  {
+    name: "a token with a misspelt scope",
+    words: ["token", "create", "ci", "--scope", "plants:delet"],
+    want: "nothing requires the scope plants:delet; did you mean plants:delete?",
   },
   {
     name: "a token with a scope of something else",

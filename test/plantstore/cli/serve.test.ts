@@ -199,6 +199,15 @@ describe("a demo", () => {
     expect(status).toBe(200);
   });
 
+  test("is the only one of its folder, and goes on when another is refused", async () => {
+    const { exitCode, err } = await runIn(folder, ["serve", "--demo", "--port", "0"]);
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: ["plantstore: another demo uses .plantstore/: stop it, or start this one in another folder"],
+    });
+    expect(await deletePlant(demo.baseUrl, 999, demo.token)).toBe(204);
+  });
+
   test("keeps its token in a file for its owner alone", () => {
     expect(readFileSync(folder.file(".plantstore/token"), "utf8")).toBe(`${demo.token}\n`);
     expect([modeOf(folder, ".plantstore"), modeOf(folder, ".plantstore/token")]).toEqual([0o700, 0o600]);

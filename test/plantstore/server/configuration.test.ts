@@ -289,7 +289,22 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
   {
     name: "a setting that is misspelt",
     environment: { PLANTSTORE_TOKEN: "sixteen-characters" },
-    want: "PLANTSTORE_TOKEN is no setting",
+    want: "PLANTSTORE_TOKEN is no setting; did you mean PLANTSTORE_TOKENS?",
+  },
+  {
+    name: "a setting with a prefix that it does not have",
+    environment: { PLANTSTORE_PORT: "8080" },
+    want: "PLANTSTORE_PORT is no setting; did you mean PORT?",
+  },
+  {
+    name: "a setting that is like no other",
+    environment: { PLANTSTORE_WATERING_CAN: "1" },
+    want: "PLANTSTORE_WATERING_CAN is no setting",
+  },
+  {
+    name: "a name that nobody would type",
+    environment: { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
+    want: `PLANTSTORE_${"X".repeat(100_000)} is no setting`,
   },
 ])("$name is one problem", ({ environment, flags, want }) => {
   expect(problemsOf({ ...minimal, ...environment }, flags)).toEqual([want]);

@@ -9,7 +9,7 @@ export interface Ended {
   readonly err: readonly string[];
 }
 
-/** Runs a command line inside the test, on a slow terminal. */
+/** Runs a command line inside the test, on a terminal that is slow and shows no progress. */
 export async function runCommand(
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
@@ -30,6 +30,7 @@ export async function runCommand(
       out += text;
     },
     err: (line) => err.push(line),
+    progress: undefined,
   });
   return { exitCode, out: out.split("\n").slice(0, -1), err };
 }

@@ -1,0 +1,35 @@
+/**
+ * Returns the name that a misspelt one most likely stands for, or `undefined` when none is near: more than a third of
+ * the letters would have to change.
+ */
+export function nearestName(misspelt: string, names: readonly string[]): string | undefined {
+  const ranked = names.map((name) => ({ name, edits: editsBetween(misspelt, name) }));
+  const [nearest] = ranked.toSorted((one, other) => one.edits - other.edits);
+  if (nearest === undefined || nearest.edits > Math.max(misspelt.length, nearest.name.length) / 3) return undefined;
+  return nearest.name;
+}
+
+// A variable has no reason to be longer, and the work grows with the square.
+const comparedLengthMax = 64;
+
+/** Counts the letters to insert, to drop or to replace (Levenshtein); the rest of a very long name counts in full. */
+function editsBetween(one: string, other: string): number {
+  const from = lettersOf(one);
+  const to = lettersOf(other);
+  let row = [0, ...to.map((_, column) => column + 1)];
+  for (const [line, letter] of from.entries()) row = nextRow(row, line + 1, letter, to);
+  return (row.at(-1) ?? 0) + (one.length - from.length) + (other.length - to.length);
+}
+
+function lettersOf(name: string): readonly string[] {
+  return name.slice(0, comparedLengthMax).split("");
+}
+
+function nextRow(above: readonly number[], first: number, letter: string, to: readonly string[]): number[] {
+  const row = [first];
+  for (const [column, wanted] of to.entries()) {
+    const replaced = (above[column] ?? 0) + (letter === wanted ? 0 : 1);
+    row.push(Math.min(replaced, (above[column + 1] ?? 0) + 1, (row[column] ?? 0) + 1));
+  }
+  return row;
+}
