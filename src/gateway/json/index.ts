@@ -1,7 +1,8 @@
 /**
  * Which message is this JSON? Strict proto3 JSON, with int64 read from the source text and never through a double.
  *
- * A value in a URL is spelled as in JSON, too: text-forms parses one, the readers read JSON bodies.
+ * Flow: bytes → UTF-8 text → tokens (json-scanner) → fields by descriptor (message-reader, field-reader,
+ * well-known-readers) → message. A value in a URL is spelled as in JSON, too: text-forms parses both.
  */
 export {
   type BodyRules,

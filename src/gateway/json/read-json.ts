@@ -1,9 +1,3 @@
-/**
- * Which message is this JSON? Strict proto3 JSON, read directly from the source text.
- *
- * Flow: bytes → UTF-8 text → tokens (json-scanner) → fields by descriptor (message-reader, field-reader,
- * scalar-readers, well-known-readers) → message. This room knows nothing about sockets or services.
- */
 import type { DescField, DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf";
 import { isMessage } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";

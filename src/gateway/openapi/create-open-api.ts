@@ -86,8 +86,8 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
     {
       openapi,
       schemas,
-      describeSuccess: options.describeSuccess ?? (() => undefined),
-      describeHeader: options.describeHeader ?? (() => []),
+      describeSuccess: options.describeSuccess,
+      describeHeader: options.describeHeader,
       errors: describeErrors(options.errors ?? standardErrors(schemas), schemas),
     },
     tagOf,

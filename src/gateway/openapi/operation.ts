@@ -27,9 +27,9 @@ export interface OperationOptions {
   readonly openapi: OpenApiVersion;
   readonly schemas: Schemas;
   /** Describes the success of an RPC; `undefined` to use HTTP's reason phrase. */
-  readonly describeSuccess: (method: DescMethod) => string | undefined;
+  readonly describeSuccess: ((method: DescMethod) => string | undefined) | undefined;
   /** Describes the header fields that an RPC takes. */
-  readonly describeHeader: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];
+  readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;
   /** The error answers, by status. */
   readonly errors: Readonly<Record<string, OpenApiResponse>>;
 }
@@ -47,7 +47,7 @@ export function describeOperation(
   const parameters: readonly OpenApiParameter[] = [
     ...pathParameters.map((parameter) => describePathParameter(input, parameter, schemas)),
     ...describeQuery(input, boundByPathOrBody, schemas),
-    ...options.describeHeader(method).map((field) => ({ ...field, in: "header" as const })),
+    ...(options.describeHeader?.(method) ?? []).map((field) => ({ ...field, in: "header" as const })),
   ];
   const requestBody = describeBody(binding, options);
   return {
@@ -109,16 +109,19 @@ function describeSuccess(
   { method, pattern, preparedResponse, streamInResults, toRaw }: RestBinding,
   { openapi, schemas, describeSuccess: describe }: OperationOptions,
 ): Readonly<Record<string, OpenApiResponse>> {
+  const own = describe?.(method);
   // The reason phrases are those of RFC 9110 §15.3.1 and §15.3.5.
-  if (preparedResponse?.httpStatus === 204) return { "204": { description: describe(method) ?? "No Content" } };
-  if (toRaw !== undefined) return { "200": { description: describe(method) ?? "OK", content: anyContent } };
+  if (preparedResponse?.httpStatus === 204) return { "204": { description: own ?? "No Content" } };
+  const ok = (content: OpenApiContent, description = "OK"): Readonly<Record<string, OpenApiResponse>> => {
+    return { "200": { description: own ?? description, content } };
+  };
+  if (toRaw !== undefined) return ok(anyContent);
   const field = findField(method.output, pattern.responseBody);
   const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
-  if (method.methodKind === "unary" || method.methodKind === "client_streaming")
-    return { "200": { description: describe(method) ?? "OK", content: { "application/json": { schema } } } };
-  const description = describe(method) ?? "OK: a stream, in the form that Accept asks for";
+  const isStream = method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
+  if (!isStream) return ok({ "application/json": { schema } });
   const forms = streamFormsOf(streamInResults).map((form) => [form.contentType, mediaOf(form, schema, openapi)]);
-  return { "200": { description, content: Object.fromEntries(forms) } };
+  return ok(Object.fromEntries(forms), "OK: a stream, in the form that Accept asks for");
 }
 
 // Bytes of any type: google.api.HttpBody.

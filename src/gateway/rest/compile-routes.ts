@@ -1,7 +1,3 @@
-/**
- * Which routes do the rules define? Runs once, at the start: rules (http-rule) → bindings (binding) → trie
- * (route-table), checked as a whole (reachability). Requests go to the trie and to their binding.
- */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { compileBinding, type RestBinding } from "./binding.ts";
 import type { FindHttpRule, HttpPattern } from "./http-rule.ts";

@@ -58,10 +58,8 @@ class Parser {
     const start = this.#at;
     if (this.#take("**")) this.#addRest(start);
     else if (this.#take("*")) this.#segments.push({ kind: "*" });
-    else if (this.#take("{")) {
-      if (insideVariable) throw this.#problem("has a variable inside of a variable", start);
-      this.#parseVariable();
-    } else this.#segments.push({ kind: "literal", text: this.#parseLiteral('a literal, "*", "**" or a variable') });
+    else if (!insideVariable && this.#take("{")) this.#parseVariable();
+    else this.#segments.push({ kind: "literal", text: this.#parseLiteral('a literal, "*", "**" or a variable') });
   }
 
   #addRest(at: number): void {

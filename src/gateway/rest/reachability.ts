@@ -1,5 +1,5 @@
 import type { RestBinding } from "./binding.ts";
-import { type PathTemplate, printPathTemplate, type TemplateSegment, type TemplateVariable } from "./path-template.ts";
+import { type PathTemplate, printPathTemplate } from "./path-template.ts";
 import type { RouteTable } from "./route-table.ts";
 
 /**
@@ -46,35 +46,4 @@ function unspelledText(bindings: readonly RestBinding[]): string {
     template.segments.filter((segment) => segment.kind === "literal"),
   );
   return "x".repeat(1 + Math.max(0, ...literals.map((segment) => segment.text.length)));
-}
-
-// Every type of path variable accepts one of these or, for an enum, a name. Base64 is valid at some lengths only.
-const sampleTexts = ["7", "true", "1s", "2024-01-01T00:00:00Z", "A", "AA", "AAA", "AAAA"];
-
-/**
- * Returns whether some path gives a variable a text that its field accepts. `{id=plants/*}` never fits a number,
- * because of the slash.
- *
- * @param names - texts that only this field accepts: the value names of an enum
- */
-export function canCapture(
-  template: PathTemplate,
-  variable: TemplateVariable,
-  names: readonly string[],
-  takes: (text: string) => boolean,
-): boolean {
-  const segments = template.segments.slice(variable.start, variable.end);
-  return [...sampleTexts, ...names].some((sample) => {
-    // The sample replaces each wildcard in turn, and some other text the rest of them; "**" may also be empty.
-    return segments.some((_, at) => capturesOf(segments, sample, at).some(takes));
-  });
-}
-
-function capturesOf(segments: readonly TemplateSegment[], sample: string, sampleAt: number): readonly string[] {
-  const texts = segments.map((segment, at) => {
-    if (segment.kind === "literal") return segment.text;
-    return at === sampleAt ? sample : "AAAA";
-  });
-  const withoutRest = texts.filter((_, at) => segments[at]?.kind !== "**");
-  return [texts.join("/"), withoutRest.join("/")];
 }

@@ -87,10 +87,9 @@ export class RouteTable<Binding> {
       else node = segment.kind === "*" ? (node.one ??= createNode()) : (node.rest ??= createNode());
     }
     const taken = routeOf(node, verb, httpMethod);
-    if (taken !== undefined) return taken.binding;
-    node.routes.push(createRoute(httpMethod, template, binding, this.#decodesSlash));
+    if (taken === undefined) node.routes.push(createRoute(httpMethod, template, binding, this.#decodesSlash));
     if (verb !== "") this.#verbs.add(verb);
-    return undefined;
+    return taken?.binding;
   }
 
   /**

@@ -63,9 +63,8 @@ export async function* decodePieces(
       yield piece;
     }
   };
-  const pumped = pipeline(count, decoder);
-  // Whatever it fails with is thrown by the loop as well.
-  pumped.catch(() => undefined);
+  // Whatever it fails with is thrown by the loop.
+  pipeline(count, decoder).catch(() => undefined);
   let decodedBytes = 0;
   try {
     for await (const piece of decoder as AsyncIterable<Buffer>) {
@@ -73,7 +72,6 @@ export async function* decodePieces(
       if (decodedBytes > freeBytes + encodedBytes * decodedRatioMax) throw decodesToTooMuch();
       yield piece;
     }
-    await pumped;
   } catch (error) {
     ended.throwIfAborted();
     // Some clients encode an empty body as no bytes, although no coding has an empty form.

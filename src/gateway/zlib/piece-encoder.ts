@@ -30,9 +30,8 @@ export class ZlibEncoder implements PieceEncoder {
 
   constructor(coding: ZlibCoding) {
     this.#encoder = openEncoder[coding]();
-    this.#encoder.on("data", (bytes: Buffer) => void this.#encoded.push(bytes));
     // The callbacks below get the error.
-    this.#encoder.on("error", ignore);
+    this.#encoder.on("data", (bytes: Buffer) => void this.#encoded.push(bytes)).on("error", () => undefined);
   }
 
   write(bytes: Uint8Array): Promise<Uint8Array> {
@@ -43,8 +42,10 @@ export class ZlibEncoder implements PieceEncoder {
 
   end(bytes: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      this.#encoder.on("error", reject).on("end", () => resolve(this.#take()));
-      this.#encoder.end(bytes);
+      this.#encoder
+        .on("error", reject)
+        .on("end", () => resolve(this.#take()))
+        .end(bytes);
     });
   }
 
@@ -58,5 +59,3 @@ export class ZlibEncoder implements PieceEncoder {
     return encoded;
   }
 }
-
-function ignore(): void {}

@@ -57,6 +57,8 @@ const extensions: readonly Row[] = [
   ),
   { ...unknownExtension("[kitchensink.v1.nope]"), rule: "an extension that is none" },
   { ...unknownExtension("kitchensink.v1.note"), rule: "an extension without brackets" },
+  { ...unknownExtension("-kitchensink.v1.note]"), rule: "an extension without the bracket that opens" },
+  { ...unknownExtension("[kitchensink.v1.note-"), rule: "an extension without the bracket that closes" },
   { ...unknownExtension("[kitchensink.v1.Legacy]"), rule: "an extension that is a message" },
   {
     rule: "an extension of another message",

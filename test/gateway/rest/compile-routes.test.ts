@@ -269,7 +269,10 @@ describe("compileRestRoutes() accepts", () => {
     },
     { why: "one path for many methods", rules: ["GET /a", "PUT /a", "* /a", "HEAD /a"] },
     { why: "the path of an RPC with a verb", rules: ["GET /kitchensink.v1.KitchenSink/Unbound:x"] },
-    { why: "a template that covers RPC paths and more", rules: ["POST /{f_string=**}"] },
+    {
+      why: "a template that covers RPC paths and more",
+      rules: ["POST /{f_string=**}", "POST /kitchensink.v1.KitchenSink/Unbound/*"],
+    },
     {
       why: "a variable of any type that some path can set",
       rules: [
