@@ -6,6 +6,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { webGzip } from "../../../src/gateway/fetch/web-gzip.ts";
 import { brotli, gzip, zstd } from "../../../src/gateway/zlib/index.ts";
+import { within } from "../../support/deadline.ts";
 
 // node's own, and the one of the web for a gateway over Fetch.
 const compressions = [
@@ -87,6 +88,21 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
       throw broken;
     };
     await expect(buffer(compression.decodePieces(pieces(), limitBytes, live))).rejects.toBe(broken);
+  });
+
+  test("ends a body of which no more is wanted", async () => {
+    const packed = compressSync(randomBytes(1024 * 1024));
+    const read = Promise.withResolvers<number>();
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      let at = 0;
+      try {
+        for (; at < packed.byteLength; at += 4096) yield packed.subarray(at, at + 4096);
+      } finally {
+        read.resolve(at);
+      }
+    };
+    for await (const _ of compression.decodePieces(pieces(), limitBytes, live)) break;
+    expect(await within(read.promise, "the end of the body")).toBeLessThan(packed.byteLength);
   });
 });
 
