@@ -58,7 +58,7 @@ class Parser {
     const start = this.#at;
     if (this.#take("**")) this.#addRest(start);
     else if (this.#take("*")) this.#segments.push({ kind: "*" });
-    else if (!insideVariable && this.#take("{")) this.#parseVariable();
+    else if (this.#take("{")) this.#parseVariable(insideVariable ? start : undefined);
     else this.#segments.push({ kind: "literal", text: this.#parseLiteral('a literal, "*", "**" or a variable') });
   }
 
@@ -67,7 +67,8 @@ class Parser {
     this.#segments.push({ kind: "**" });
   }
 
-  #parseVariable(): void {
+  #parseVariable(insideVariableAt: number | undefined): void {
+    if (insideVariableAt !== undefined) throw this.#problem("has a variable inside of a variable", insideVariableAt);
     const fieldPath = this.#parseFieldPath();
     const start = this.#segments.length;
     // {var} is short for {var=*}.

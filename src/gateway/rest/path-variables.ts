@@ -63,16 +63,29 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   return { name, path, parse, set: createPathSetter(path) };
 }
 
-// Of the types that a path can set, only text and base64 may have a slash.
-const sampleWithSlash = "AAA/AAAA";
+// Texts for a wildcard beside other segments. Base64, which has slashes too, is valid at some lengths only.
+const sampleTexts = ["A", "AA", "AAA", "AAAA"];
 
 /** Returns whether a path can give a variable a text that its field accepts: `{id=plants/*}` never fits a number. */
 function canCapture(segments: readonly TemplateSegment[], parse: UrlTextParser): boolean {
   // "**" may be empty.
-  const [first, second] = segments.filter(({ kind }) => kind !== "**");
-  if (second === undefined && first?.kind !== "literal") return true;
+  const forms = [segments, segments.filter(({ kind }) => kind !== "**")];
+  if (forms.some(([first, second]) => second === undefined && first?.kind !== "literal")) return true;
+  return sampleTexts.some((sample) => forms.some((form) => takes(parse, captureOf(form, sample))));
+}
+
+function captureOf(segments: readonly TemplateSegment[], sample: string): string {
+  const sampleAt = segments.findIndex(({ kind }) => kind !== "literal");
+  const texts = segments.map((segment, at) => {
+    if (segment.kind === "literal") return segment.text;
+    return at === sampleAt ? sample : "AAAA";
+  });
+  return texts.join("/");
+}
+
+function takes(parse: UrlTextParser, text: string): boolean {
   try {
-    parse(second === undefined && first?.kind === "literal" ? first.text : sampleWithSlash);
+    parse(text);
     return true;
   } catch {
     return false;

@@ -137,7 +137,7 @@ describe("compileRestRoutes() refuses", () => {
       rules: [`${kind} /a`],
       want: "has a method that no parser of HTTP/1.1 lets through",
     })),
-    ...["f_int64=a/*", "f_bool=a/**", "f_enum=*/*", "time=a", "w_double=*/a/**"].map((variable) => ({
+    ...["f_int64=a/*", "f_bool=a/**", "f_enum=*/*", "time=a", "w_double=*/a/**", "f_bytes=a-b!/*"].map((variable) => ({
       why: `a template whose variable {${variable}} can never be a value of its field`,
       rules: [`GET /a/{${variable}}`],
       want: `path variable "${variable.split("=")[0]}" can never be a value of its field`,
@@ -281,6 +281,7 @@ describe("compileRestRoutes() accepts", () => {
         "GET /c/{f_enum=COLOR_RED/**}",
         "GET /d/{f_bool=**/true}",
         "GET /e/{f_bytes=a/*/*/*/*}",
+        "GET /i/{f_bytes=a/**}",
         "GET /f/{f_int64=7}",
         "GET /g/{f_string=a/*}",
         "GET /h/{mask=*}/{time=*}/{duration=*}/{f_double=*}/{w_bool=*}",

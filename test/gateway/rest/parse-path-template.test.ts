@@ -72,7 +72,7 @@ describe("parsePathTemplate()", () => {
     { text: "/plants/{id=}", why: "has a variable without segments", want: "wants a literal" },
     { text: "/plants/{id=/a}", why: "has a variable that starts with a slash", want: "wants a literal" },
     { text: "/plants/{id=a/}", why: "has a variable that ends in a slash", want: "wants a literal" },
-    { text: "/plants/{a={b}}", why: "nests variables", want: "wants a literal" },
+    { text: "/plants/{a={b}}", why: "nests variables", want: "has a variable inside of a variable at character 12" },
     { text: "/plants/{id}x", why: "has text after a variable", want: 'wants "/", ":" or its end' },
     { text: "/plants/x{id}", why: "has text before a variable", want: 'wants "/", ":" or its end' },
     { text: "/plants/{a}{b}", why: "has two variables in one segment", want: 'wants "/", ":" or its end' },
