@@ -51,8 +51,8 @@ export class Retention {
     let count = 0;
     let problem: string | undefined;
     try {
-      let isMore = true;
-      while (isMore && !this.#isStopped) {
+      // Once the session is closed, it rejects.
+      for (let isMore = true; isMore;) {
         const dropped = await placement().dropOldRecords(this.#session, keptMs, sliceMax);
         ({ isMore } = dropped);
         count += dropped.count;
