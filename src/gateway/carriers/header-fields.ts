@@ -25,6 +25,11 @@ export function requireField(name: string, value: string): void {
   }
 }
 
+/** Checks that HTTP allows all fields of a list. Throws as {@link requireField} does. */
+export function requireFields(fields: HeaderFields): void {
+  for (let i = 0; i < fields.length; i += 2) requireField(fields[i] ?? "", fields[i + 1] ?? "");
+}
+
 // A character above U+00FF is not a byte: truncated to one, it might be a line break.
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 

@@ -21,6 +21,7 @@ export {
   prepareHeaderFields,
   readHeaderField,
   requireField,
+  requireFields,
 } from "./header-fields.ts";
 export {
   bodyWasRead,

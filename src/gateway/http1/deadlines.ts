@@ -57,7 +57,8 @@ export class Deadlines {
     } else if (stage === "over") {
       return waitedMs >= lingerMs ? "cut" : "nothing";
     } else if (stage === "answer" && clientEnded && waitedMs > 0) {
-      // A handler may take its time, but this client may be gone.
+      // A handler may take its time, but this client may be gone. These are 25 bytes a second for as long as its call
+      // lasts, so they need no bound of their own.
       if (canProbe) return "probe";
       // Only more of an answer that has begun could show that somebody reads it. A client that has left a stream, as most
       // that end their side have, must not keep its handler for longer.

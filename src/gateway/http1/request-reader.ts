@@ -80,7 +80,7 @@ export class RequestReader {
     this.#begin(unreadable(problem));
   }
 
-  /** Reads nothing more. */
+  /** Reads nothing more, and holds nothing for a client that may take its time to go. */
   stop(): void {
     this.stage = "over";
     this.#incoming.clear();
@@ -98,8 +98,6 @@ export class RequestReader {
 
   #begin(head: Http1RequestHead): void {
     const { bodyBytes } = head.section;
-    // It is not known where the next request would begin.
-    if (head.problem !== undefined) this.#incoming.clear();
     this.stage = bodyBytes === 0 || head.problem !== undefined ? "answer" : "body";
     this.#bodyBytesLeft = bodyBytes === "chunked" ? 0 : bodyBytes;
     this.#chunks = bodyBytes === "chunked" ? new ChunkedReader(this.#limits.headerBytes) : undefined;

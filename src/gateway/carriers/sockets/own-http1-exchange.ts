@@ -1,6 +1,14 @@
 import type { Socket } from "node:net";
 import type { Http1Connection, Http1RequestHead, RequestReceiver } from "../../http1/index.ts";
-import { authorityOf, CarriedExchange, clientGone, type HeaderFields, type HttpProblem, type Peer } from "../index.ts";
+import {
+  authorityOf,
+  CarriedExchange,
+  clientGone,
+  type HeaderFields,
+  type HttpProblem,
+  type Peer,
+  requireFields,
+} from "../index.ts";
 import { dateFields } from "./date-fields.ts";
 import { peerOf } from "./peer.ts";
 
@@ -64,6 +72,7 @@ export class OwnHttp1Exchange extends CarriedExchange implements RequestReceiver
     trailer: HeaderFields | undefined,
   ): void {
     if (trailer === undefined) return this.#connection.answer(httpStatus, this.#withDate(fields), body);
+    requireFields(trailer);
     this.sendHeader(httpStatus, fields);
     if (body !== undefined) this.sendPiece(body);
     this.sendEnd(trailer);

@@ -105,11 +105,10 @@ export class FetchExchange extends CarriedExchange {
   }
 
   /**
-   * Releases what the exchange holds of its request. The body is never cancelled: some servers take that for the end of
+   * Lets go of the body. It is never cancelled: some servers take that for the end of
    * the connection, and the answer would be lost. What is not read is left to the server.
    */
   #release(): void {
-    this.#request.signal.removeEventListener("abort", this.#breakOff);
     this.#reader?.releaseLock();
   }
 

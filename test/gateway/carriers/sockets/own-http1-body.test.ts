@@ -189,3 +189,11 @@ test("an exchange whose client is gone tells everybody who waits for its body, o
   await expect(nextPiece(exchange)).rejects.toMatchObject(gone);
   expect(exchange.write(Buffer.of(1))).toBeUndefined();
 });
+
+test("an answer whose trailer HTTP does not allow leaves nothing on the wire, and another can follow", async () => {
+  client.write(inLength(0));
+  const exchange = await within(served.promise, "the request");
+  expect(() => exchange.answer(200, [], Buffer.from("first"), ["x", "\u0001"])).toThrow(TypeError);
+  exchange.answer(500, [], Buffer.from("second"));
+  expect(await client.readAnswer()).toMatchObject({ httpStatus: 500, body: Buffer.from("second") });
+});

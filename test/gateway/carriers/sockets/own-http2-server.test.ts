@@ -1,4 +1,7 @@
+import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
+import { BacklogBudget, defaultLimits } from "../../../../src/gateway/carriers/index.ts";
+import { createOwnHttp2Server } from "../../../../src/gateway/carriers/sockets/own-http2-server.ts";
 import type { Field } from "../../../support/carriers/exchange.ts";
 import { createGateway } from "../../../../src/gateway/index.ts";
 import { PlantService } from "../../../gen/plantstore/v1/plant_service_pb.ts";
@@ -12,9 +15,11 @@ import {
   frameBytes,
   frameFlag,
   frameType,
+  headerBlock,
   headersFrame,
   openFrames,
 } from "../../../support/carriers/http2-frames.ts";
+import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
 import { heldBytes } from "../../../support/carriers/held-bytes.ts";
 import { leastOf } from "../../../support/least-of.ts";
 import { deletePlantProcedure } from "../../../support/gateway/wire-format.ts";
@@ -115,5 +120,52 @@ test("a call that takes long keeps what its message needs, not all that came in 
   expect(await leastOf(callAll, limitBytes)).toBeLessThan(limitBytes);
   answer.resolve({});
   expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+  await gateway.close();
+});
+
+test("a client that waits to be told to send its body is told nothing once its answer has begun", async () => {
+  const http2 = createOwnHttp2Server({
+    limits: defaultLimits,
+    budget: new BacklogBudget(2 ** 30),
+    serve: (exchange) => {
+      exchange.begin(200, []);
+      exchange.body?.pieces();
+      exchange.end();
+    },
+    refuse: () => {},
+    countError: () => {},
+    report: () => {},
+  });
+  const server = createServer((socket) => void http2.take(socket));
+  const { hostname: address, port } = new URL(await listenOnLoopback(server));
+  using connection = await openFrames({ address, port: Number(port) });
+  connection.send(headersFrame(1, [...header, ["expect", "100-continue"]]));
+  let sections = 0;
+  await connection.readUntil(({ type, flags }) => {
+    if (type === frameType.headers) sections += 1;
+    return type === frameType.data && (flags & frameFlag.endStream) !== 0;
+  });
+  expect(sections).toBe(1);
+  server.close();
+});
+
+test.each([
+  { bytes: 6000, want: "answered" },
+  { bytes: 9000, want: "closed" },
+])("a header block of $bytes bytes, where a header may have 2000, ends with its stream $want", async (row) => {
+  const gateway = createGateway({
+    routes: (router) => router.service(PlantService, {}),
+    limits: { headerBytes: 2000 },
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  const block = headerBlock([...header, ["x", "x".repeat(row.bytes - 300)]]);
+  const flags = frameFlag.endStream;
+  connection.send(
+    frame(frameType.headers, flags, 1, block.subarray(0, 1000)),
+    frame(frameType.continuation, frameFlag.endHeaders, 1, block.subarray(1000)),
+  );
+  const end = await connection.readUntil(({ type }) => type === frameType.headers || type === frameType.goAway);
+  expect(end?.type === frameType.headers ? "answered" : "closed").toBe(row.want);
   await gateway.close();
 });
