@@ -49,8 +49,6 @@ interface PieceRead {
 export class RequestBody {
   /** Whether all of it has arrived. */
   ended = false;
-  /** Bytes that were not read when the body was closed, or arrived after that. */
-  unreadBytes = 0;
   readonly #source: BodySource;
   /** The length by the header; 0 if that does not say. */
   readonly #announcedBytes: number;
@@ -124,7 +122,6 @@ export class RequestBody {
     const bytes = piece.byteLength;
     if (last) this.ended = true;
     if (this.#closed) {
-      this.unreadBytes += bytes;
       this.#source.consumed(bytes);
       return false;
     }
@@ -159,10 +156,9 @@ export class RequestBody {
   close(problem?: HttpProblem): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.unreadBytes = this.#held?.byteLength ?? 0;
-    this.#isCut = !this.ended || this.unreadBytes > 0;
+    this.#isCut = !this.ended || (this.#held?.byteLength ?? 0) > 0;
     this.#problem = problem;
-    if (this.#isCut) this.#next?.reject(problem ?? clientGone());
+    this.#next?.reject(problem ?? clientGone());
     // A call that is still being admitted, or a handler that takes its time, would keep it alive for as long.
     this.#held = undefined;
     this.#next = undefined;

@@ -104,7 +104,7 @@ export class Http1Connection implements RequestParts {
 
   /** RFC 9110 §10.1.1: tells the client to send the body, of which nothing has arrived, if it waits for that. */
   continue(): void {
-    if (!this.#head.section.expectsContinue || this.#continued || this.#begun) return;
+    if (!this.#head.section.expectsContinue || this.#begun) return;
     this.#continued = true;
     this.#writer.continue();
   }

@@ -36,7 +36,7 @@ export class OwnHttp2Exchange extends CarriedExchange implements StreamReceiver 
   }
 
   startBody(): void {
-    const isExpected = this.#head.expectsContinue && this.httpStatus === 0 && !this.#stream.remoteEnded;
+    const isExpected = this.#head.expectsContinue && this.httpStatus === 0;
     if (isExpected) this.#stream.sendHeaders([statusBlock(100)], false);
   }
 

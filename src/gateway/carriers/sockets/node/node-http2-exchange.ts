@@ -1,6 +1,6 @@
 import type { Http2ServerRequest, Http2ServerResponse, Http2Session, ServerHttp2Stream } from "node:http2";
 import { ErrorCode } from "../../../http2/index.ts";
-import { afterTurn, clientGone, type CommonHeaderFields, type HttpProblem, unreadBodyBytesMax } from "../../index.ts";
+import { afterTurn, clientGone, type CommonHeaderFields, type HttpProblem } from "../../index.ts";
 import { peerOf } from "../peer.ts";
 import { resetProblem } from "../reset-problem.ts";
 import { NodeExchange } from "./node-exchange.ts";
@@ -42,11 +42,6 @@ export class NodeHttp2Exchange extends NodeExchange {
     const isExpected = isDue && this.common.expect?.toLowerCase() === "100-continue";
     if (isExpected && this.isOpen && this.httpStatus === 0) this.#response.writeContinue();
     super.startBody();
-  }
-
-  override consumed(): void {
-    super.consumed();
-    if (this.body !== undefined && this.body.unreadBytes > unreadBodyBytesMax) this.#stop();
   }
 
   protected flushHeader(): void {

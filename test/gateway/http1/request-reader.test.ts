@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { defaultLimits } from "../../../src/gateway/carriers/index.ts";
+import { RequestReader } from "../../../src/gateway/http1/request-reader.ts";
+
+test("a reader that has stopped holds nothing of what had arrived", () => {
+  const reader = new RequestReader(defaultLimits, {
+    takesRequests: true,
+    onHead: () => {},
+    onPiece: () => false,
+    onBodyEnd: () => {},
+    onBroken: () => {},
+  });
+  reader.read(Buffer.from("GET / HTTP/1.1\r\n"));
+  expect(reader.waitingBytes).toBe(16);
+  reader.stop();
+  expect(reader.waitingBytes).toBe(0);
+});
