@@ -20,7 +20,7 @@ beforeAll(async () => {
   browser = await openBrowser();
   shop = await startModuleServer();
   plants = new Set([1n, 2n, 3n]);
-  server = await startPlantServer({ store: openSituationStore(plants), cors: { origins: [shop.origin] } });
+  server = await startPlantServer({ store: openSituationStore(plants), corsOrigins: [shop.origin] });
   page = await browser.newPage();
   await page.goto(`${shop.origin}/`);
 });

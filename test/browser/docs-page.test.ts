@@ -30,8 +30,8 @@ beforeEach(async () => {
   plants = new Set([1n, longId]);
   server = await startPlantServer({
     store: openMemoryStore(plants),
-    requestPathPrefix: "/garden",
-    description: { open: true },
+    publicUrl: new URL("https://plants.example/garden"),
+    docs: "open",
   });
   baseUrl = `http://127.0.0.1:${server.address.port}/garden`;
 });
@@ -136,8 +136,8 @@ describe("a person with a token", () => {
     const press = async (...keys: string[]): Promise<void> => {
       for (const key of keys) await page.keyboard.press(key);
     };
-    // The skip link, and from where it leads to the field of the token.
-    await press("Tab", "Enter", "Tab");
+    // The skip link, and from where it leads the choice of a server and the field of the token.
+    await press("Tab", "Enter", "Tab", "Tab");
     await page.keyboard.type(tokens.good);
     await press("Enter");
     // Authorize, Forget, and in the description of the error: itself, its schema, its names and its example.
@@ -198,9 +198,9 @@ test("another server of the description gets requests when it is chosen, and onl
   const onRequest = ({ authorization, procedure }: AdmitRequest): void => {
     if (procedure !== undefined) seen.push(authorization);
   };
-  await using other = await startPlantServer({ cors: { origins: "*" }, onRequest });
+  await using other = await startPlantServer({ corsOrigins: "*", onRequest });
   const otherUrl = `http://127.0.0.1:${other.address.port}`;
-  await using own = await startPlantServer({ description: { open: true, baseUrl: otherUrl } });
+  await using own = await startPlantServer({ docs: "open", publicUrl: new URL(otherUrl) });
   await using visited = await visit({}, `http://127.0.0.1:${own.address.port}`);
   const { page } = visited;
   await authorize(page, tokens.good);

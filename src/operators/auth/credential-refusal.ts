@@ -1,24 +1,28 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 
-import { formatChallenge } from "./challenge.ts";
+import type { BearerProblem } from "./bearer-token.ts";
+import { type Challenge, formatChallenge } from "./challenge.ts";
 import type { TokenProblem } from "./token-verifier.ts";
+
+/** In which way a credential was refused. */
+export type RefusalKind =
+  | "missing"
+  | "other-scheme"
+  | "malformed"
+  | "invalid"
+  | "expired"
+  | "insufficient-scope"
+  | "unavailable";
 
 /**
  * Why a credential was refused, for the audit line. It is the `cause` of the error that the call is answered with, and
  * never reaches the client.
  */
 export class CredentialRefusal {
-  readonly kind:
-    | "missing"
-    | "other-scheme"
-    | "malformed"
-    | "invalid"
-    | "expired"
-    | "insufficient-scope"
-    | "unavailable";
+  readonly kind: RefusalKind;
   readonly reason: string;
 
-  constructor(kind: CredentialRefusal["kind"], reason: string) {
+  constructor(kind: RefusalKind, reason: string) {
     this.kind = kind;
     this.reason = reason;
   }
@@ -32,7 +36,7 @@ export function credentialRefusalOf(error: unknown): CredentialRefusal | undefin
 /** The errors that refuse a call because of its credential. */
 export interface CredentialErrors {
   /** Returns the error for a header that contains no bearer token. */
-  credential(kind: "missing" | "other-scheme" | "malformed"): ConnectError;
+  credential(kind: BearerProblem["kind"]): ConnectError;
   /** Returns the error for a token that the verifier did not accept. */
   token(problem: TokenProblem): ConnectError;
   /** Returns the error for a valid token that lacks this scope. */
@@ -43,39 +47,34 @@ export interface CredentialErrors {
  * Returns the errors of one realm: each has the code, the message and the challenge of its situation.
  *
  * The texts say *that* a token is bad, expired or lacks a scope, so that a client knows whether to fetch another one.
- * They never say why, which would only help someone who is guessing tokens. The field values are formatted once; the
- * error is new for each call, because Connect writes to its metadata.
+ * They never say why, which would only help someone who is guessing tokens. The error is new for each call, because
+ * Connect writes to its metadata.
  *
  * @throws RangeError when the realm or the URL contains characters that a header field cannot carry
  */
 export function createCredentialErrors(realm: string, resourceMetadata: string | undefined): CredentialErrors {
-  const bare = formatChallenge({ realm, resourceMetadata });
-  const malformed = {
-    error: "invalid_request",
-    errorDescription: "the Authorization header is not one bearer token",
-  } as const;
-  const invalid = { error: "invalid_token", errorDescription: "the token is not valid" } as const;
-  const expired = { error: "invalid_token", errorDescription: "the token has expired" } as const;
-  const malformedField = formatChallenge({ realm, ...malformed, resourceMetadata });
-  const invalidField = formatChallenge({ realm, ...invalid, resourceMetadata });
-  const expiredField = formatChallenge({ realm, ...expired, resourceMetadata });
+  function unauthenticated(message: string, error: Challenge["error"], cause: CredentialRefusal): ConnectError {
+    const errorDescription = error && message;
+    const field = formatChallenge({ realm, error, errorDescription, resourceMetadata });
+    return new ConnectError(message, Code.Unauthenticated, { "www-authenticate": field }, [], cause);
+  }
+  // Before the first call is refused.
+  formatChallenge({ realm, resourceMetadata });
 
   return {
     credential(kind) {
+      if (kind === "malformed") {
+        const cause = new CredentialRefusal(kind, "not one bearer token");
+        return unauthenticated("the Authorization header is not one bearer token", "invalid_request", cause);
+      }
       // RFC 6750 §3.1: a request without any bearer credential gets no error code.
-      return kind === "malformed"
-        ? unauthenticated(
-            malformed.errorDescription,
-            malformedField,
-            new CredentialRefusal(kind, "not one bearer token"),
-          )
-        : unauthenticated("a bearer token is required", bare, new CredentialRefusal(kind, "no bearer token"));
+      return unauthenticated("a bearer token is required", undefined, new CredentialRefusal(kind, "no bearer token"));
     },
     token(problem) {
       if (problem.kind === "unavailable") return cannotBeChecked(problem);
-      return problem.kind === "expired"
-        ? unauthenticated(expired.errorDescription, expiredField, new CredentialRefusal("expired", problem.reason))
-        : unauthenticated(invalid.errorDescription, invalidField, new CredentialRefusal("invalid", problem.reason));
+      const kind = problem.kind === "expired" ? "expired" : "invalid";
+      const message = kind === "expired" ? "the token has expired" : "the token is not valid";
+      return unauthenticated(message, "invalid_token", new CredentialRefusal(kind, problem.reason));
     },
     scope(scope) {
       const errorDescription = `the token lacks the scope ${scope}`;
@@ -84,10 +83,6 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
       return new ConnectError(errorDescription, Code.PermissionDenied, { "www-authenticate": field }, [], cause);
     },
   };
-}
-
-function unauthenticated(message: string, challenge: string, cause: CredentialRefusal): ConnectError {
-  return new ConnectError(message, Code.Unauthenticated, { "www-authenticate": challenge }, [], cause);
 }
 
 function cannotBeChecked(problem: TokenProblem & { readonly kind: "unavailable" }): ConnectError {

@@ -1,4 +1,3 @@
-import { BoundedCache } from "./bounded-cache.ts";
 import type { TokenOutcome } from "./token-verifier.ts";
 
 /** The outcome for a token, and how long it is valid. */
@@ -8,21 +7,22 @@ export interface TimedOutcome {
   readonly untilMs: number;
 }
 
-/** Good tokens in one generation of the cache: the callers of a busy day, about 5 MB. */
-const goodTokensMax = 10_000;
+/** The most good tokens that are known: the callers of a busy day, about 10 MB. */
+const goodTokensMax = 20_000;
 
-/** Bad tokens in one generation: enough for clients that repeat one, too few for a flood to matter. */
-const badTokensMax = 1_000;
+/** The most bad tokens: enough for clients that repeat one, too few for a flood to matter. */
+const badTokensMax = 2_000;
 
 /**
- * Caches the outcomes for tokens by their digest; the tokens themselves are not kept.
+ * Caches the outcomes for tokens by their digest; the tokens themselves are not kept. Beyond the limit, the one that
+ * was verified first is forgotten, and verified anew when it comes again: so a hit is a single look-up.
  *
  * Bad tokens are kept apart from good ones, so that a flood of bad ones cannot evict the good. Concurrent checks of the
  * same token share one verification.
  */
 export class OutcomeCache<K extends TimedOutcome> {
-  readonly #good = new BoundedCache<K>(goodTokensMax);
-  readonly #bad = new BoundedCache<K>(badTokensMax);
+  readonly #good = new Map<string, K>();
+  readonly #bad = new Map<string, K>();
   readonly #asking = new Map<string, Promise<TokenOutcome>>();
 
   /** Returns the outcome for a token if it is still valid at `nowMs`, in milliseconds since the epoch. */
@@ -32,9 +32,10 @@ export class OutcomeCache<K extends TimedOutcome> {
   }
 
   set(digest: string, known: K): void {
-    const isGood = known.outcome.kind === "principal";
-    (isGood ? this.#good : this.#bad).set(digest, known);
-    (isGood ? this.#bad : this.#good).delete(digest);
+    this.#good.delete(digest);
+    this.#bad.delete(digest);
+    if (known.outcome.kind === "principal") add(this.#good, digest, known, goodTokensMax);
+    else add(this.#bad, digest, known, badTokensMax);
   }
 
   /** Runs `ask`, unless it is already running for the same token; then waits for that result. */
@@ -45,4 +46,10 @@ export class OutcomeCache<K extends TimedOutcome> {
     this.#asking.set(digest, asking);
     return asking;
   }
+}
+
+function add<K>(to: Map<string, K>, digest: string, known: K, most: number): void {
+  const [oldest] = to.keys();
+  if (oldest !== undefined && to.size >= most) to.delete(oldest);
+  to.set(digest, known);
 }

@@ -26,7 +26,7 @@ const watchersMax = 1_000;
 /** A watching stream. */
 interface Watcher {
   /** The last status that was sent. */
-  told: Status | undefined;
+  sent: Status | undefined;
   /** Wakes the stream to check the status again, if it is waiting. */
   wake: () => void;
 }
@@ -47,7 +47,7 @@ export function createHealthService({ readiness, services }: HealthOptions): Ser
   function enter(signal: AbortSignal): Watcher {
     if (watchers.size >= watchersMax)
       throw new ConnectError("too many are watching the health of this server", Code.ResourceExhausted);
-    const watcher: Watcher = { told: undefined, wake: () => undefined };
+    const watcher: Watcher = { sent: undefined, wake: () => undefined };
     watchers.add(watcher);
     timer ??= setInterval(look, watchIntervalMs).unref();
     signal.addEventListener("abort", () => leave(watcher));
@@ -65,7 +65,7 @@ export function createHealthService({ readiness, services }: HealthOptions): Ser
   // One check for all watchers. Those of an unknown service only need to know about the drain.
   function look(): void {
     const status = statusNow();
-    for (const { told, wake } of watchers) if (told !== status && told !== Status.SERVICE_UNKNOWN) wake();
+    for (const { sent, wake } of watchers) if (sent !== status && sent !== Status.SERVICE_UNKNOWN) wake();
   }
 
   return {
@@ -79,10 +79,10 @@ export function createHealthService({ readiness, services }: HealthOptions): Ser
       while (!readiness.draining.aborted) {
         signal.throwIfAborted();
         const status = known.has(service) ? statusNow() : Status.SERVICE_UNKNOWN;
-        if (status === watcher.told) await new Promise<void>((resolve) => (watcher.wake = resolve));
-        else yield { status: (watcher.told = status) };
+        if (status === watcher.sent) await new Promise<void>((resolve) => (watcher.wake = resolve));
+        else yield { status: (watcher.sent = status) };
       }
-      if (watcher.told !== Status.NOT_SERVING) yield { status: Status.NOT_SERVING };
+      if (watcher.sent !== Status.NOT_SERVING) yield { status: Status.NOT_SERVING };
       throw new ConnectError("the server is stopping", Code.Unavailable);
     },
   };

@@ -1,7 +1,7 @@
 import { generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 
-import { type TrustedIssuer, verifyJwt } from "../../../../src/operators/auth/jwt/verify-jwt.ts";
+import { verifyJwt } from "../../../../src/operators/auth/jwt/verify-jwt.ts";
 import type { TimedOutcome } from "../../../../src/operators/auth/outcome-cache.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
@@ -14,7 +14,7 @@ beforeAll(async () => {
   ({ privateKey, publicKey } = await generateKeyPair("EdDSA"));
 });
 
-async function verify(claims: JWTPayload, demanded: Partial<TrustedIssuer> = {}): Promise<TimedOutcome> {
+async function verify(claims: JWTPayload): Promise<TimedOutcome> {
   const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
   return await verifyJwt(token, {
     issuer: "https://id.example",
@@ -31,7 +31,6 @@ async function verify(claims: JWTPayload, demanded: Partial<TrustedIssuer> = {})
       reload: () => Promise.resolve(),
       close: () => {},
     },
-    ...demanded,
   });
 }
 
@@ -65,36 +64,5 @@ describe("what is found out about a token", () => {
     { name: "was made later", claims: { iat: nowS + 600 } },
   ])("does not hold where the token $name: time alone makes it good", async ({ claims }) => {
     expect(await verify(claims)).toMatchObject({ outcome: { kind: "invalid" }, untilMs: 0 });
-  });
-});
-
-describe("the scopes of a token", () => {
-  test.each<{ name: string; scopeClaims: readonly string[] | undefined; claims: JWTPayload; want: object | string }>([
-    {
-      name: "are all where no claim is named",
-      scopeClaims: undefined,
-      claims: { scope: "plants:read" },
-      want: "all",
-    },
-    {
-      name: "are those of every claim that is named",
-      scopeClaims: ["scp", "roles"],
-      claims: { scp: "plants:read", roles: ["plants:delete"] },
-      want: new Set(["plants:read", "plants:delete"]),
-    },
-    {
-      name: "are those of no claim that is not named",
-      scopeClaims: ["roles"],
-      claims: { scope: "plants:delete", scp: "plants:delete", roles: ["plants:read"] },
-      want: new Set(["plants:read"]),
-    },
-    {
-      name: "are none where a claim is named like what every object has",
-      scopeClaims: ["constructor", "__proto__", "toString"],
-      claims: { scope: "plants:delete" },
-      want: new Set(),
-    },
-  ])("$name", async ({ scopeClaims, claims, want }) => {
-    expect(await verify(claims, { scopeClaims })).toMatchObject({ outcome: { kind: "principal", scopes: want } });
   });
 });

@@ -1,52 +1,25 @@
 // A request as a command for a shell, and as a program. They read the token from an environment variable, because
 // shells keep a history of commands, and programs are shared.
-import { element } from "./element.js";
-import { choose } from "./inputs.js";
+import { element, folded, terminal } from "./element.js";
 import type { ApiRequest } from "./request.js";
 
-/** A request, also as the messages of its RPC. */
+/** A request, and what else a program needs to know of it. */
 export interface Call {
   readonly request: ApiRequest;
   readonly needsToken: boolean;
   readonly isStream: boolean;
-  readonly baseUrl: string;
-  readonly procedure: string | undefined;
-  readonly messages: readonly string[];
 }
 
-const writers: Readonly<Record<string, (call: Call) => string>> = {
-  curl: writeCurl,
-  fetch: writeFetch,
-  grpcurl: writeGrpcurl,
-};
-
-const languageKey = "language";
-
-/** Creates a box that shows requests in the language that a person chooses, which the page remembers. */
+/** Creates a box that shows requests as a command of curl, and as a program with fetch. */
 export function snippetBox(): { readonly box: HTMLElement; readonly show: (call: Call) => void } {
-  const text = element("pre", { class: "terminal command", tabindex: "0", "aria-label": "The request as a program" });
-  const language = choose("language", []);
-  const label = element("label", { class: "unseen", for: "language" }, "Language");
-  let shown: Call | undefined;
-  const write = (): void => {
-    text.textContent = shown === undefined ? "" : (writers[language.value]?.(shown) ?? "");
-  };
+  const [curl, fetching] = [terminal(), terminal()];
+  curl.className += " command";
+  fetching.className += " program";
   const show = (call: Call): void => {
-    const names = Object.keys(writers).filter((name) => name !== "grpcurl" || hasMessages(call));
-    language.replaceChildren(...choose("", names).children);
-    const remembered = sessionStorage.getItem(languageKey) ?? "";
-    language.value = names.includes(remembered) ? remembered : "curl";
-    shown = call;
-    write();
+    curl.textContent = writeCurl(call);
+    fetching.textContent = writeFetch(call);
   };
-  language.addEventListener("change", () => {
-    sessionStorage.setItem(languageKey, language.value);
-    write();
-  });
-  return {
-    box: element("div", {}, element("div", { class: "row" }, label, language, ...copyButton(text)), text),
-    show,
-  };
+  return { box: element("div", {}, curl, ...copyButton(curl), folded("With fetch", fetching)), show };
 }
 
 function copyButton(source: HTMLElement): HTMLElement[] {
@@ -59,11 +32,6 @@ function copyButton(source: HTMLElement): HTMLElement[] {
   };
   button.addEventListener("click", () => void copy());
   return [button];
-}
-
-// A file is a field of bytes, which cannot be typed into a shell; grpcurl cannot be given a path before the RPC's.
-function hasMessages({ procedure, request, baseUrl }: Call): boolean {
-  return procedure !== undefined && !(request.body instanceof File) && new URL(baseUrl).pathname === "/";
 }
 
 function writeCurl({ request: { method, url, headers, body }, needsToken, isStream }: Call): string {
@@ -92,17 +60,6 @@ function writeFetch({ request: { method, url, headers, body }, needsToken, isStr
       ? "for await (const text of response.body.pipeThrough(new TextDecoderStream())) console.log(text);"
       : "console.log(await response.text());",
   ].join("\n");
-}
-
-function writeGrpcurl({ baseUrl, procedure = "", messages, needsToken }: Call): string {
-  const { protocol, hostname, port } = new URL(baseUrl);
-  const isPlain = protocol === "http:";
-  return [
-    isPlain ? "grpcurl -plaintext" : "grpcurl",
-    ...(needsToken ? ['-H "Authorization: Bearer $TOKEN"'] : []),
-    `-d ${quote(messages.join("\n"))}`,
-    `${hostname}:${port || (isPlain ? "80" : "443")} ${procedure.slice(1)}`,
-  ].join(" \\\n  ");
 }
 
 function quote(text: string): string {
