@@ -91,7 +91,7 @@ describe("a person with a token", () => {
 
     const second = await sendDelete(page, "1");
     expect(second.outcome).toMatch(/^400\s+NOT_FOUND\s+plant 1 not found/);
-    expect(second.details).toContain('{\n  "error": 5,\n  "message": "plant 1 not found"\n}');
+    expect(second.details).toContain('{\n  "error": 5 NOT_FOUND,\n  "message": "plant 1 not found"\n}');
     expect(second.details).toContain("content-type: application/json");
   });
 

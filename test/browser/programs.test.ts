@@ -3,7 +3,7 @@ import { delimiter, join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type Gateway } from "../../src/gateway/index.ts";
-import { createDocsPage } from "../../src/operators/operations/index.ts";
+import { createDocsPage, createReflectionService, ServerReflection } from "../../src/operators/operations/index.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";
 import { kitchenSinkOptions } from "../support/gateway/kitchen-sink.ts";
@@ -15,15 +15,14 @@ import { openBrowser } from "./open-browser.ts";
 
 // The programs that the page shows, run as they are: each must send what the form would.
 
-/** A program, where the page shows it, and the file and command that run it. */
-const languages: readonly {
-  readonly name: string;
-  readonly place: string;
-  readonly file: string;
-  readonly command: readonly string[];
-}[] = [
-  { name: "curl", place: ".command", file: "program.sh", command: ["sh"] },
-  { name: "fetch", place: ".program", file: "program.mjs", command: [process.execPath] },
+/** A language, and the file and command that run its programs. */
+const languages: readonly { readonly name: string; readonly file: string; readonly command: readonly string[] }[] = [
+  { name: "curl", file: "program.sh", command: ["sh"] },
+  { name: "fetch", file: "program.mjs", command: [process.execPath] },
+  { name: "Python", file: "program.py", command: ["python3"] },
+  { name: "Go", file: "program.go", command: ["go", "run"] },
+  { name: "grpcurl", file: "program.sh", command: ["sh"] },
+  { name: "buf", file: "program.sh", command: ["sh"] },
 ];
 
 // What shells, JSON and programs quote in different ways.
@@ -45,6 +44,10 @@ beforeAll(async () => {
   browser = await openBrowser();
   gateway = createGateway({
     ...kitchenSinkOptions,
+    routes: (router) => {
+      kitchenSinkOptions.routes(router);
+      router.service(ServerReflection, createReflectionService([...services, ServerReflection]));
+    },
     // Its root is an RPC, which leads nowhere else.
     endpoints: createDocsPage({ document: () => JSON.stringify(description), open: true }).filter(
       ({ path }) => path !== "/",
@@ -62,9 +65,10 @@ afterAll(async () => {
   await gateway.close();
 });
 
-async function runProgram({ place, file, command }: (typeof languages)[number]): Promise<string> {
+async function runProgram({ name, file, command }: (typeof languages)[number]): Promise<string> {
   using folder = createTempFolder();
-  writeFileSync(folder.file(file), (await page.locator(place).textContent()) ?? "");
+  await page.getByLabel("Language").selectOption(name);
+  writeFileSync(folder.file(file), await page.locator(".command").innerText());
   const [program = "", ...args] = command;
   const bin = join(projectFolder, "node_modules/.bin");
   return await buildStep(program, [...args, folder.file(file)], {

@@ -1,19 +1,24 @@
 import type { Attributes, HistogramPoint, MetricFamily } from "./metric-family.ts";
 
-/** The media type of the text. */
-export const prometheusType = "text/plain; version=0.0.4; charset=utf-8";
+/** A text form of metrics that Prometheus reads. */
+export type PrometheusForm = "prometheus" | "openmetrics";
+
+/** The media type of each form. */
+export const prometheusTypes: Readonly<Record<PrometheusForm, string>> = {
+  prometheus: "text/plain; version=0.0.4; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
 
 /**
- * Writes metrics as Prometheus' text, which its scrapers and those of others read.
+ * Writes metrics as text: in Prometheus' own form, or in that of OpenMetrics 1.0, which describes counters by another
+ * name and has a last line.
  *
  * Names follow OpenTelemetry's rules for Prometheus: dots become underscores, the unit is spelled out at the end, and
  * counters end with `_total`.
  */
-export function writePrometheus(families: readonly MetricFamily[]): string {
-  return families
-    .flatMap(linesOf)
-    .map((line) => `${line}\n`)
-    .join("");
+export function writePrometheus(families: readonly MetricFamily[], form: PrometheusForm): string {
+  const lines = families.flatMap((family) => linesOf(family, form));
+  return [...lines, ...(form === "openmetrics" ? ["# EOF"] : []), ""].join("\n");
 }
 
 /** Returns the name of a metric in Prometheus, such as `rpc_server_call_duration_seconds`, to which samples may add. */
@@ -26,13 +31,18 @@ export function prometheusName({ name, unit, kind }: Pick<MetricFamily, "name" |
 
 const unitSuffixes: Readonly<Record<string, string>> = { s: "_seconds", By: "_bytes", "1": "_ratio" };
 
-function linesOf(family: MetricFamily): string[] {
+function linesOf(family: MetricFamily, form: PrometheusForm): string[] {
   const name = prometheusName(family);
   const samples =
     family.kind === "histogram"
       ? family.points.flatMap((point) => histogramLines(name, family.bounds, point))
       : family.points.map(({ attributes, value }) => `${name}${bracesOf(attributes)} ${value}`);
-  return [`# HELP ${name} ${family.description}`, `# TYPE ${name} ${family.kind}`, ...samples];
+  const isOpen = form === "openmetrics";
+  // OpenMetrics describes the family of a counter without the suffix of its samples.
+  const described = isOpen && family.kind === "counter" ? name.slice(0, -"_total".length) : name;
+  const suffix = unitSuffixes[family.unit];
+  const unit = isOpen && suffix !== undefined ? [`# UNIT ${described} ${suffix.slice(1)}`] : [];
+  return [`# HELP ${described} ${family.description}`, `# TYPE ${described} ${family.kind}`, ...unit, ...samples];
 }
 
 function histogramLines(
@@ -48,7 +58,7 @@ function histogramLines(
   return [...buckets, `${name}_sum${bracesOf(attributes)} ${sum}`, `${name}_count${bracesOf(attributes)} ${count}`];
 }
 
-// With a decimal point, as OpenMetrics prescribes: a bound must not change its name where a scraper converts.
+// OpenMetrics wants whole bounds with a decimal point, and both forms read it.
 function boundText(bound: number | undefined): string {
   if (bound === undefined) return "+Inf";
   return Number.isInteger(bound) ? `${bound}.0` : String(bound);

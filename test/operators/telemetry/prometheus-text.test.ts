@@ -33,9 +33,9 @@ const families: readonly MetricFamily[] = [
   { name: "a.absent", unit: "", description: "Nothing", kind: "gauge", points: [] },
 ];
 
-test("Prometheus' text has cumulative buckets, units in names, and escaped labels", () => {
+test("Prometheus' own form has cumulative buckets, units in names, and escaped labels", () => {
   const labels = 'http_route="/a\\\\\\"\\n",http_response_status_code="204"';
-  expect(writePrometheus(families)).toBe(
+  expect(writePrometheus(families, "prometheus")).toBe(
     `# HELP http_server_request_duration_seconds How long
 # TYPE http_server_request_duration_seconds histogram
 http_server_request_duration_seconds_bucket{${labels},le="0.5"} 2
@@ -61,10 +61,41 @@ a_size_count 1
   );
 });
 
-test("/metrics is that text, and is not to be cached", async () => {
-  const header = { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" };
-  const answer = await askEndpoint(createMetricsEndpoint(() => families));
-  expect(answer).toEqual({ httpStatus: 200, header, body: writePrometheus(families) });
+test("OpenMetrics describes a counter without its suffix, names units, and ends", () => {
+  const lines = writePrometheus(families, "openmetrics").split("\n");
+  expect(lines).toEqual(expect.arrayContaining(["# TYPE a_refusals counter", "a_refusals_total 3"]));
+  expect(lines).toContain("# UNIT a_backlog_bytes bytes");
+  expect(lines.slice(-2)).toEqual(["# EOF", ""]);
+});
+
+describe("the form of /metrics", () => {
+  const plain = "text/plain; version=0.0.4; charset=utf-8";
+  const open = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+  test.each([
+    { accept: undefined, want: plain },
+    { accept: "*/*", want: plain },
+    { accept: "text/html", want: plain },
+    { accept: "application/openmetrics-text", want: open },
+    { accept: "Application/OpenMetrics-Text; Version=1.0.0", want: open },
+    { accept: "application/openmetrics-text; version=0.0.1", want: plain },
+    { accept: "application/openmetrics-text;q=0", want: plain },
+    { accept: "text/plain;q=0.9,application/openmetrics-text;q=0.1", want: plain },
+    // What Prometheus sends.
+    {
+      accept:
+        "application/openmetrics-text;version=1.0.0;q=0.8,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+      want: open,
+    },
+    { accept: `${"application/openmetrics-text;q=x,".repeat(100)};;,=`, want: plain },
+    { accept: "application/openmetrics-text;q=1.5", want: plain },
+    { accept: "text/plain;q=0.9999,application/openmetrics-text;q=0.1", want: open },
+  ])("for $accept is $want", async ({ accept, want }) => {
+    const endpoint = createMetricsEndpoint(() => families);
+    const answer = await askEndpoint(endpoint, accept === undefined ? {} : { accept });
+    expect(answer).toMatchObject({ httpStatus: 200, header: { "content-type": want, "cache-control": "no-store" } });
+    expect(String(answer.body).endsWith("# EOF\n")).toBe(want === open);
+  });
 });
 
 describe("a metric", () => {

@@ -34,8 +34,8 @@ export async function showAnswer(
     return;
   }
   const text = isText(type) ? await response.text() : undefined;
-  const { meaning, codeName } = readMeaning(description, operation, response, text);
-  const body = text === undefined ? await saveLink(response, type) : showText(type, text);
+  const { meaning, codeName, notes } = readMeaning(description, operation, response, text);
+  const body = text === undefined ? await saveLink(response, type) : showText(type, text, notes);
   show(meaning, codeName);
   details.replaceChildren(body, header);
 }
@@ -89,23 +89,30 @@ function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, c
   ];
 }
 
-/** Reads what an answer means: the message of an error and the name of its code, or else what its status means. */
+/**
+ * Reads what an answer means: the message of an error and the name of its code, or else what its status means; and the
+ * names of those values in it that have one.
+ */
 function readMeaning(
   description: Description,
   operation: Operation,
   { ok, status, statusText }: Response,
   text: string | undefined,
-): { readonly meaning: string; readonly codeName?: string | undefined } {
+): { readonly meaning: string; readonly codeName?: string | undefined; readonly notes?: ReadonlyMap<string, string> } {
   const described = answerOf(operation, status);
   const meaning = described?.description ?? statusText;
   const record = ok ? undefined : parseObject(text);
   if (record === undefined) return { meaning };
   const { properties = {} } = resolveSchema(description, mainMediaOf(described?.content)?.media.schema);
-  const [codeName] = Object.entries(properties).flatMap(
-    ([name, { "x-value-names": names }]) => names?.[String(record[name])] ?? [],
+  const notes = new Map(
+    Object.entries(properties).flatMap(([name, { "x-value-names": names }]) => {
+      const valueName = names?.[String(record[name])];
+      return valueName === undefined ? [] : [[`${JSON.stringify(name)}:${String(record[name])}`, valueName] as const];
+    }),
   );
   const { message } = record;
-  return { meaning: typeof message === "string" ? message : meaning, codeName };
+  const [codeName] = notes.values();
+  return { meaning: typeof message === "string" ? message : meaning, codeName, notes };
 }
 
 function parseObject(text: string | undefined): Readonly<Record<string, unknown>> | undefined {
@@ -117,10 +124,10 @@ function parseObject(text: string | undefined): Readonly<Record<string, unknown>
   }
 }
 
-function showText(type: string, text: string): HTMLElement {
+function showText(type: string, text: string, notes?: ReadonlyMap<string, string>): HTMLElement {
   if (text === "") return note("No body");
   const isJson = /[/+]json\b/.test(type) && text.length <= colouredLengthMax;
-  return terminal(...(isJson ? jsonText(text) : [text]));
+  return terminal(...(isJson ? jsonText(text, notes) : [text]));
 }
 
 async function saveLink(response: Response, type: string): Promise<HTMLElement> {

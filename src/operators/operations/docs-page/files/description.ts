@@ -59,7 +59,13 @@ export interface OperationObject {
 
 /** The parts of an OpenAPI document that the page shows. */
 export interface Description {
-  readonly info: { readonly title: string; readonly version: string; readonly description?: string };
+  readonly info: {
+    readonly title: string;
+    readonly version: string;
+    readonly description?: string;
+    readonly license?: { readonly name: string };
+    readonly contact?: { readonly name?: string; readonly url?: string; readonly email?: string };
+  };
   readonly servers?: readonly { readonly url: string; readonly description?: string }[];
   readonly security?: readonly unknown[];
   readonly tags?: readonly { readonly name: string; readonly description?: string }[];

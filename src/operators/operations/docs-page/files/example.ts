@@ -3,10 +3,26 @@ import { type Description, type Media, resolveSchema, type Schema } from "./desc
 /** The fields that a body never has: read-only ones in a request, write-only ones in an answer. */
 export type LeftOut = "readOnly" | "writeOnly";
 
-/** Returns the description's own example of a body; `undefined` for none. */
+/** The depth to which examples are nested, because a schema may contain itself. */
+const depthMax = 4;
+
+/** Returns an example of a body: the description's own, or one that is made from the schema; `undefined` for none. */
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
-  const schema = media.schema ?? media.itemSchema ?? {};
-  return media.example ?? without(description, schema, resolveSchema(description, schema).examples?.[0], leftOut);
+  const schema = media.schema ?? media.itemSchema;
+  if (media.example !== undefined || schema === undefined) return media.example;
+  return without(description, schema, exampleOfSchema(description, schema, 0), leftOut);
+}
+
+function exampleOfSchema(description: Description, schema: Schema, depth: number): unknown {
+  const { examples, enum: choices, anyOf, type, items, properties = {} } = resolveSchema(description, schema);
+  if (examples !== undefined) return examples[0];
+  if (choices !== undefined) return choices[0];
+  if (depth === depthMax) return undefined;
+  if (anyOf?.[0] !== undefined) return exampleOfSchema(description, anyOf[0], depth + 1);
+  if (type === "array") return [exampleOfSchema(description, items ?? {}, depth + 1)];
+  if (type === "object") return mapMembers(properties, (property) => exampleOfSchema(description, property, depth + 1));
+  if (type === "boolean") return true;
+  return type === "integer" || type === "number" ? 7 : "text";
 }
 
 function without(description: Description, schema: Schema, value: unknown, leftOut: LeftOut): unknown {
@@ -14,7 +30,11 @@ function without(description: Description, schema: Schema, value: unknown, leftO
   if (Array.isArray(value)) return value.map((each) => without(description, items, each, leftOut));
   if (typeof value !== "object" || value === null) return value;
   const kept = Object.entries(value).filter(([name]) => properties[name]?.[leftOut] !== true);
-  return Object.fromEntries(
-    kept.map(([name, member]) => [name, without(description, properties[name] ?? {}, member, leftOut)]),
+  return mapMembers<unknown>(Object.fromEntries(kept), (member, name) =>
+    without(description, properties[name] ?? {}, member, leftOut),
   );
+}
+
+function mapMembers<Value>(object: Readonly<Record<string, Value>>, map: (value: Value, name: string) => unknown) {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, map(value, name)]));
 }

@@ -10,7 +10,7 @@ import {
 import { element, folded } from "./element.js";
 import { exampleOf } from "./example.js";
 import { kindOf } from "./fields.js";
-import type { Input } from "./request.js";
+import type { Input } from "./filled-in.js";
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
@@ -108,7 +108,8 @@ function controlOf(schema: Schema, id: string): Control {
   return input;
 }
 
-function choose(id: string, choices: readonly string[]): HTMLSelectElement {
+/** Creates a choice of one of several texts. */
+export function choose(id: string, choices: readonly string[]): HTMLSelectElement {
   return element("select", { id }, ...choices.map((choice) => element("option", {}, choice)));
 }
 

@@ -5,8 +5,12 @@ const tokens = /"(?:\\.|[^"\\])*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const opening = new Set(["{", "["]);
 const closing = new Set(["}", "]"]);
 
-/** Shows JSON indented and in colours, token by token, so that numbers keep all their digits. */
-export function jsonText(text: string): (Node | string)[] {
+/**
+ * Shows JSON indented and in colours, token by token, so that numbers keep all their digits.
+ *
+ * @param notes - the text to show after a token, by the member and the token: `"error":5`
+ */
+export function jsonText(text: string, notes: ReadonlyMap<string, string> = new Map()): (Node | string)[] {
   const pieces = text.match(tokens) ?? [];
   const shown: (Node | string)[] = [];
   let depth = 0;
@@ -21,7 +25,11 @@ export function jsonText(text: string): (Node | string)[] {
       shown.push(opening.has(pieces[at - 1] ?? "") ? "" : lineBreak(), token);
     } else if (token === ",") shown.push(token, lineBreak());
     else if (token === ":") shown.push(": ");
-    else shown.push(element("span", { class: classOf(token, next) }, token));
+    else {
+      const remark = notes.get(pieces.slice(Math.max(at - 2, 0), at + 1).join(""));
+      shown.push(element("span", { class: classOf(token, next) }, token));
+      if (remark !== undefined) shown.push(element("span", { class: "json-note" }, ` ${remark}`));
+    }
   }
   return shown;
 }

@@ -1,13 +1,6 @@
-import type { Operation, Parameter } from "./description.js";
-
-/** What a person has entered. */
-export interface Input {
-  /** The parameters by place and name, such as `path id`. */
-  readonly values: ReadonlyMap<string, string>;
-  readonly accept: string | undefined;
-  readonly body: string | File | undefined;
-  readonly contentType: string | undefined;
-}
+import type { Operation } from "./description.js";
+import { filledIn, type Input } from "./filled-in.js";
+import { parametersOfSegments } from "./rpc.js";
 
 /** A request without its credential. */
 export interface ApiRequest {
@@ -26,20 +19,13 @@ export function requestOf(baseUrl: string, operation: Operation, input: Input): 
   return { method: operation.method, url: urlOf(baseUrl, operation, input), headers, body };
 }
 
-/** Lists the parameters of a place, `path`, `query` or `header`, that were filled in. */
-function filledIn({ object }: Operation, { values }: Input, place: string): (Parameter & { readonly value: string })[] {
-  return (object.parameters ?? []).flatMap((parameter) => {
-    const value = parameter.in === place ? (values.get(`${place} ${parameter.name}`) ?? "") : "";
-    return value === "" ? [] : [{ ...parameter, value }];
-  });
-}
-
 /** Creates the URL of an operation. A missing parameter of the path stays visible as `{id}`. */
 function urlOf(baseUrl: string, operation: Operation, input: Input): string {
   const ofSegments = parametersOfSegments(operation);
+  const values = new Map(filledIn(operation, input, "path").map(({ name, value }) => [name, value]));
   const filled = operation.path.replaceAll(/\{([^}]*)\}/g, (gap, name: string) => {
-    const value = input.values.get(`path ${name}`) ?? "";
-    if (value === "") return gap;
+    const value = values.get(name);
+    if (value === undefined) return gap;
     return ofSegments.has(name) ? value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
   });
   const query = new URLSearchParams();
@@ -48,15 +34,6 @@ function urlOf(baseUrl: string, operation: Operation, input: Input): string {
     for (const line of schema?.type === "array" ? value.split("\n") : [value]) query.append(name, line);
   }
   return `${baseUrl}${filled}${query.size === 0 ? "" : `?${query}`}`;
-}
-
-/** Returns the names of the parameters that stand for any number of segments, slashes between them. */
-function parametersOfSegments({ object }: Operation): ReadonlySet<string> {
-  // A parameter stands for each wildcard of the path template of google.api.http; a variable without any is a segment.
-  const template = object["x-rpc"]?.path.replaceAll(/\{[^=}]+\}/g, "*") ?? "";
-  const wildcards = template.match(/\*\*?/g) ?? [];
-  const names = (object.parameters ?? []).filter((parameter) => parameter.in === "path").map(({ name }) => name);
-  return new Set(names.filter((_, at) => wildcards[at] === "**"));
 }
 
 /** Sends a request with its token, or without if that is ""; resolves when the header of its answer has arrived. */

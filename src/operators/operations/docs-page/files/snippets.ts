@@ -1,25 +1,55 @@
 // A request as a command for a shell, and as a program. They read the token from an environment variable, because
 // shells keep a history of commands, and programs are shared.
-import { element, folded, terminal } from "./element.js";
+import { element } from "./element.js";
+import { choose } from "./inputs.js";
 import type { ApiRequest } from "./request.js";
 
-/** A request, and what else a program needs to know of it. */
+/** A request, also as the messages of its RPC. */
 export interface Call {
   readonly request: ApiRequest;
   readonly needsToken: boolean;
   readonly isStream: boolean;
+  readonly baseUrl: string;
+  readonly procedure: string | undefined;
+  readonly messages: readonly string[];
 }
 
-/** Creates a box that shows requests as a command of curl, and as a program with fetch. */
+const writers: Readonly<Record<string, (call: Call) => string>> = {
+  curl: writeCurl,
+  fetch: writeFetch,
+  Python: writePython,
+  Go: writeGo,
+  grpcurl: writeGrpcurl,
+  buf: writeBuf,
+};
+
+const languageKey = "language";
+
+/** Creates a box that shows requests in the language that a person chooses, which the page remembers. */
 export function snippetBox(): { readonly box: HTMLElement; readonly show: (call: Call) => void } {
-  const [curl, fetching] = [terminal(), terminal()];
-  curl.className += " command";
-  fetching.className += " program";
-  const show = (call: Call): void => {
-    curl.textContent = writeCurl(call);
-    fetching.textContent = writeFetch(call);
+  const text = element("pre", { class: "terminal command", tabindex: "0", "aria-label": "The request as a program" });
+  const language = choose("language", []);
+  const label = element("label", { class: "unseen", for: "language" }, "Language");
+  let shown: Call | undefined;
+  const write = (): void => {
+    text.textContent = shown === undefined ? "" : (writers[language.value]?.(shown) ?? "");
   };
-  return { box: element("div", {}, curl, ...copyButton(curl), folded("With fetch", fetching)), show };
+  const show = (call: Call): void => {
+    const names = Object.keys(writers).filter((name) => isFor(name, call));
+    language.replaceChildren(...choose("", names).children);
+    const remembered = sessionStorage.getItem(languageKey) ?? "";
+    language.value = names.includes(remembered) ? remembered : "curl";
+    shown = call;
+    write();
+  };
+  language.addEventListener("change", () => {
+    sessionStorage.setItem(languageKey, language.value);
+    write();
+  });
+  return {
+    box: element("div", {}, element("div", { class: "row" }, label, language, ...copyButton(text)), text),
+    show,
+  };
 }
 
 function copyButton(source: HTMLElement): HTMLElement[] {
@@ -32,6 +62,14 @@ function copyButton(source: HTMLElement): HTMLElement[] {
   };
   button.addEventListener("click", () => void copy());
   return [button];
+}
+
+function isFor(name: string, { procedure, request, baseUrl }: Call): boolean {
+  if (name !== "grpcurl" && name !== "buf") return true;
+  // A file is a field of bytes, which cannot be typed into a shell.
+  const hasMessages = procedure !== undefined && !(request.body instanceof File);
+  // grpcurl cannot be given a path before that of the RPC.
+  return hasMessages && (name === "buf" || new URL(baseUrl).pathname === "/");
 }
 
 function writeCurl({ request: { method, url, headers, body }, needsToken, isStream }: Call): string {
@@ -60,6 +98,75 @@ function writeFetch({ request: { method, url, headers, body }, needsToken, isStr
       ? "for await (const text of response.body.pipeThrough(new TextDecoderStream())) console.log(text);"
       : "console.log(await response.text());",
   ].join("\n");
+}
+
+function writePython({ request: { method, url, headers, body }, needsToken }: Call): string {
+  const fields = headers.map(([name, value]) => `        ${JSON.stringify(name)}: ${JSON.stringify(value)},`);
+  if (needsToken) fields.unshift(`        "Authorization": f"Bearer {os.environ['TOKEN']}",`);
+  const data =
+    body instanceof File ? `open(${JSON.stringify(body.name)}, "rb").read()` : `${JSON.stringify(body)}.encode()`;
+  return [
+    ...(needsToken ? ["import os"] : []),
+    "from urllib.error import HTTPError",
+    "from urllib.request import Request, urlopen\n",
+    "request = Request(",
+    `    ${JSON.stringify(url)},`,
+    `    method=${JSON.stringify(method)},`,
+    ...(fields.length > 0 ? ["    headers={", ...fields, "    },"] : []),
+    ...(body === undefined ? [] : [`    data=${data},`]),
+    ")",
+    "try:",
+    "    response = urlopen(request)",
+    "except HTTPError as error:",
+    "    response = error",
+    "print(response.status)",
+    "for line in response:",
+    "    print(line.decode())",
+  ].join("\n");
+}
+
+function writeGo({ request: { method, url, headers, body }, needsToken }: Call): string {
+  const packages = ["fmt", "io", "net/http", "os", ...(typeof body === "string" ? ["strings"] : [])];
+  const failing = "\tif err != nil {\n\t\tpanic(err)\n\t}";
+  const text = typeof body === "string" ? `strings.NewReader(${JSON.stringify(body)})` : "nil";
+  const content = body instanceof File ? "file" : text;
+  return [
+    "package main\n",
+    `import (\n${packages.map((name) => `\t"${name}"`).join("\n")}\n)\n`,
+    "func main() {",
+    ...(body instanceof File ? [`\tfile, err := os.Open(${JSON.stringify(body.name)})`, failing] : []),
+    `\trequest, err := http.NewRequest(${JSON.stringify(method)}, ${JSON.stringify(url)}, ${content})`,
+    failing,
+    ...(needsToken ? ['\trequest.Header.Set("Authorization", "Bearer "+os.Getenv("TOKEN"))'] : []),
+    ...headers.map(([name, value]) => `\trequest.Header.Set(${JSON.stringify(name)}, ${JSON.stringify(value)})`),
+    "\tresponse, err := http.DefaultClient.Do(request)",
+    failing,
+    "\tdefer response.Body.Close()",
+    "\tfmt.Println(response.Status)",
+    "\tio.Copy(os.Stdout, response.Body)",
+    "}",
+  ].join("\n");
+}
+
+function writeGrpcurl({ baseUrl, procedure = "", messages, needsToken }: Call): string {
+  const { protocol, hostname, port } = new URL(baseUrl);
+  const isPlain = protocol === "http:";
+  return [
+    isPlain ? "grpcurl -plaintext" : "grpcurl",
+    ...(needsToken ? ['-H "Authorization: Bearer $TOKEN"'] : []),
+    `-d ${quote(messages.join("\n"))}`,
+    `${hostname}:${port || (isPlain ? "80" : "443")} ${procedure.slice(1)}`,
+  ].join(" \\\n  ");
+}
+
+function writeBuf({ baseUrl, procedure = "", messages, needsToken }: Call): string {
+  return [
+    "buf curl --protocol grpc",
+    ...(baseUrl.startsWith("http:") ? ["--http2-prior-knowledge"] : []),
+    ...(needsToken ? ["--reflect-header '*'", '-H "Authorization: Bearer $TOKEN"'] : []),
+    `-d ${quote(messages.join("\n"))}`,
+    `${baseUrl}${procedure}`,
+  ].join(" \\\n  ");
 }
 
 function quote(text: string): string {

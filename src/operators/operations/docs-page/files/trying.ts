@@ -1,10 +1,12 @@
 import { showAnswer } from "./answer.js";
 import type { Connection } from "./connection.js";
-import type { Description, Operation } from "./description.js";
+import { type Description, mainMediaOf, type Operation } from "./description.js";
 import { element } from "./element.js";
+import type { Input } from "./filled-in.js";
 import { acceptInputs, bodyInputs, type Inputs, parameterInputs } from "./inputs.js";
-import { type ApiRequest, type Input, requestOf, send } from "./request.js";
-import { snippetBox } from "./snippets.js";
+import { requestOf, send } from "./request.js";
+import { messagesOf } from "./rpc.js";
+import { type Call, snippetBox } from "./snippets.js";
 
 /** Shows the form that sends an operation, the answer, and the same request as a program. */
 export function showTrying(
@@ -24,9 +26,7 @@ export function showTrying(
   const { box, show } = snippetBox();
   let aborter = new AbortController();
 
-  const request = (): ApiRequest => requestOf(connection.baseUrl(), operation, readInputs(inputs));
-  const isStream = inputs.some(({ read }) => read().accept !== undefined);
-  const update = (): void => show({ request: request(), needsToken: connection.needsToken, isStream });
+  const update = (): void => show(callOf(operation, readInputs(inputs), connection));
   const clear = (): void => {
     outcome.replaceChildren();
     details.replaceChildren();
@@ -36,8 +36,9 @@ export function showTrying(
     aborter = new AbortController();
     const { signal } = aborter;
     const startMs = performance.now();
+    const request = requestOf(connection.baseUrl(), operation, readInputs(inputs));
     try {
-      const response = await send(request(), connection.token(), signal);
+      const response = await send(request, connection.token(), signal);
       await showAnswer(description, operation, response, { startMs, outcome, details });
     } catch {
       if (signal.aborted) outcome.append(element("span", { class: "note" }, "Stopped."));
@@ -62,7 +63,7 @@ export function showTrying(
     "div",
     { class: "trying" },
     element("section", {}, part("Try it"), form, outcome, details),
-    element("section", {}, part("As a command"), box),
+    element("section", {}, part("As a program"), box),
   );
 }
 
@@ -75,4 +76,19 @@ function readInputs(inputs: readonly Inputs[]): Input {
 function noAnswer(): HTMLElement[] {
   const why = "The server could not be reached, or it takes no calls from pages of this origin.";
   return [element("span", { class: "badge bad" }, "no answer"), element("span", {}, why)];
+}
+
+function callOf(operation: Operation, input: Input, { baseUrl, needsToken }: Connection): Call {
+  const { object } = operation;
+  const body = typeof input.body === "string" ? input.body : "";
+  const hasLines = mainMediaOf(object.requestBody?.content)?.type !== "application/json";
+  const bodies = (hasLines ? body.split("\n") : [body]).filter((text) => text !== "");
+  return {
+    request: requestOf(baseUrl(), operation, input),
+    needsToken,
+    isStream: input.accept !== undefined,
+    baseUrl: baseUrl(),
+    procedure: object["x-rpc"]?.procedure,
+    messages: messagesOf(operation, input, bodies),
+  };
 }

@@ -23,11 +23,16 @@ export function overview(description: Description, connection: Connection): View
   const { info } = description;
   const groups = groupsOf(description);
   const [only, ...others] = groups.flatMap(({ operations }) => operations);
+  const { name = "", url, email } = info.contact ?? {};
+  const href = url ?? (email === undefined ? undefined : `mailto:${email}`);
+  const contact = href === undefined ? name : element("a", { href, rel: "noreferrer" }, name || href);
+  const licence = info.license === undefined ? "" : `${info.license.name} licence`;
+  const facts = [`Version ${info.version}`, licence, contact].filter((fact) => fact !== "" && fact !== info.title);
   const head = element(
     "header",
     { class: "about" },
     element("h1", { tabindex: "-1" }, info.title),
-    note(`Version ${info.version}`),
+    note(...facts.flatMap((fact, at) => (at === 0 ? [fact] : [" · ", fact]))),
     ...prose(info.description),
   );
   const isSingle = only !== undefined && others.length === 0;

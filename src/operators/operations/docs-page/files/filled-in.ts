@@ -1,0 +1,22 @@
+import type { Operation, Parameter } from "./description.js";
+
+/** What a person has entered. */
+export interface Input {
+  /** The parameters by place and name, such as `path id`. */
+  readonly values: ReadonlyMap<string, string>;
+  readonly accept: string | undefined;
+  readonly body: string | File | undefined;
+  readonly contentType: string | undefined;
+}
+
+/** Lists the parameters of a place, `path`, `query` or `header`, that were filled in. */
+export function filledIn(
+  { object }: Operation,
+  { values }: Input,
+  place: string,
+): (Parameter & { readonly value: string })[] {
+  return (object.parameters ?? []).flatMap((parameter) => {
+    const value = parameter.in === place ? (values.get(`${place} ${parameter.name}`) ?? "") : "";
+    return value === "" ? [] : [{ ...parameter, value }];
+  });
+}

@@ -1,0 +1,94 @@
+// The messages of the RPC behind an operation, for the tools of gRPC.
+import type { Operation, Schema } from "./description.js";
+import { filledIn, type Input } from "./filled-in.js";
+
+/** A variable of a path template, or a wildcard outside of variables, and its wildcards in order. */
+interface Variable {
+  readonly field: string | undefined;
+  readonly template: string;
+  readonly wildcards: readonly string[];
+}
+
+/** The fields of a message, as JSON. */
+type Fields = Record<string, unknown>;
+
+/** Lists the variables of a path template of google.api.http. Each of their wildcards is a parameter of the path. */
+function variablesOf({ object }: Operation): Variable[] {
+  const path = object["x-rpc"]?.path ?? "";
+  return [...path.matchAll(/\{([^=}]+)(?:=([^}]*))?\}|\*\*?/g)].map(([whole, field, inside]) => {
+    const template = inside ?? (field === undefined ? whole : "*");
+    return { field, template, wildcards: template.match(/\*\*?/g) ?? [] };
+  });
+}
+
+/** Returns the names of the parameters that stand for any number of segments, slashes between them. */
+export function parametersOfSegments(operation: Operation): ReadonlySet<string> {
+  const wildcards = variablesOf(operation).flatMap((variable) => variable.wildcards);
+  const names = pathParametersOf(operation).map(({ name }) => name);
+  return new Set(names.filter((_, at) => wildcards[at] === "**"));
+}
+
+/**
+ * Writes the messages of a request as JSON, one for each line of a stream, or else a single one.
+ *
+ * @param bodies - the JSON of the body, or that of each line
+ */
+export function messagesOf(operation: Operation, input: Input, bodies: readonly string[]): string[] {
+  const fields: Fields = {};
+  for (const { name, schema, value } of filledIn(operation, input, "query")) {
+    const isList = schema?.type === "array";
+    const json = isList ? value.split("\n").map((each) => toJson(schema.items, each)) : toJson(schema, value);
+    setField(fields, name, json);
+  }
+  for (const [field, value] of fieldsOfPath(operation, input)) setField(fields, field, value);
+  const { body = "" } = operation.object["x-rpc"] ?? {};
+  if (body === "" || bodies.length === 0) return [JSON.stringify(fields)];
+  return bodies.map((text) => withBody(fields, body, text));
+}
+
+// As text, because numbers may have more digits than JavaScript keeps.
+function withBody(fields: Fields, body: string, text: string): string {
+  if (body === "*") return joinObjects(JSON.stringify(fields), text);
+  const { [body]: inside, ...others } = fields;
+  const value = inside === undefined ? text : joinObjects(JSON.stringify(inside), text);
+  return joinObjects(JSON.stringify(others), `{${JSON.stringify(body)}:${value}}`);
+}
+
+function joinObjects(...objects: readonly string[]): string {
+  const members = objects.map((text) => text.trim().slice(1, -1).trim()).filter((text) => text !== "");
+  return `{${members.join(",")}}`;
+}
+
+function fieldsOfPath(operation: Operation, { values }: Input): [string, unknown][] {
+  const parameters = pathParametersOf(operation);
+  return variablesOf(operation).flatMap(({ field, template, wildcards }): [string, unknown][] => {
+    const taken = parameters.splice(0, wildcards.length);
+    const [first] = taken;
+    const value = template.replaceAll(/\*\*?/g, () => values.get(`path ${taken.shift()?.name}`) ?? "");
+    if (field === undefined || value === "") return [];
+    return [[field, template === "*" ? toJson(first?.schema, value) : value]];
+  });
+}
+
+function pathParametersOf({ object }: Operation) {
+  return (object.parameters ?? []).filter((parameter) => parameter.in === "path");
+}
+
+/** Sets a field by its path, names with dots between them. */
+function setField(fields: Fields, path: string, value: unknown): void {
+  const [name = "", ...inner] = path.split(".");
+  if (inner.length === 0) {
+    fields[name] = value;
+    return;
+  }
+  const before = fields[name];
+  const message: Fields = { ...(typeof before === "object" ? before : {}) };
+  setField(message, inner.join("."), value);
+  fields[name] = message;
+}
+
+function toJson({ type, format }: Schema = {}, text: string): unknown {
+  if (type === "boolean") return text === "true";
+  // The JSON of protobuf writes integers of 64 bits as text.
+  return type === "integer" && !format?.endsWith("64") ? Number(text) : text;
+}
