@@ -263,7 +263,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   }
 
   #abort(reason: unknown): void {
-    if (this.ended === undefined) this.ended = reason;
+    this.ended ??= reason;
     this.#controller?.abort(reason);
   }
 }

@@ -27,7 +27,6 @@ export class Deadlines {
   #busyAtMs = performance.now();
   #lastStreamId = 0;
   #restartedAtMs = performance.now();
-  #blockOpenSinceMs: number | undefined;
   #pingedAtMs: number | undefined;
 
   constructor(parts: ConnectionParts, rules: FrameRules, effects: DeadlineEffects) {
@@ -92,11 +91,8 @@ export class Deadlines {
     if (!this.#rules.settingsExchanged && nowMs - this.#openedAtMs > stallTimeoutMs) {
       return new ConnectionError(ErrorCode.settingsTimeout, "SETTINGS were not sent or acknowledged in time");
     }
-    if (!this.#rules.blockOpen) this.#blockOpenSinceMs = undefined;
-    else if (nowMs - (this.#blockOpenSinceMs ??= nowMs) > stallTimeoutMs) {
-      return protocolError("a header block is not continued");
-    }
-    return undefined;
+    const { blockBegunAtMs = nowMs } = this.#rules;
+    return nowMs - blockBegunAtMs > stallTimeoutMs ? protocolError("a header block is not continued") : undefined;
   }
 
   #lookForLife(nowMs: number): void {

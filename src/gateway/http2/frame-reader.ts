@@ -85,7 +85,7 @@ export class FrameReader {
   /** Passes on the part of a DATA frame that is in the chunk. The rest becomes the incomplete frame. */
   #takePart(chunk: Buffer, from: number, length: number): void {
     const header = this.#partial;
-    const flags = header[flagsAt] as number;
+    const flags = header.readUInt8(flagsAt);
     const partBytes = chunk.byteLength - from;
     header[flagsAt] = flags & ~FrameFlag.endStream;
     this.#takeFrame(header, 0, chunk, from, partBytes);
@@ -111,8 +111,8 @@ export class FrameReader {
   #takeFrame(header: Buffer, at: number, bytes: Buffer, from: number, length: number): void {
     if (this.stopped) return;
     const frame = this.#frame;
-    frame.type = header[at + typeAt] as number;
-    frame.flags = header[at + flagsAt] as number;
+    frame.type = header.readUInt8(at + typeAt);
+    frame.flags = header.readUInt8(at + flagsAt);
     // §4.1: the reserved bit is ignored.
     frame.streamId = header.readUInt32BE(at + 5) & 0x7fff_ffff;
     frame.bytes = bytes;
@@ -145,7 +145,7 @@ const partBytesMin = 4096;
 
 /** Returns whether parts of a frame can be passed on: only of DATA, and not if it has padding, which is at the end. */
 function isDivisible(header: Buffer): boolean {
-  return header[typeAt] === FrameType.data && ((header[flagsAt] as number) & FrameFlag.padded) === 0;
+  return header[typeAt] === FrameType.data && (header.readUInt8(flagsAt) & FrameFlag.padded) === 0;
 }
 
 /**
@@ -154,7 +154,7 @@ function isDivisible(header: Buffer): boolean {
  * @throws ConnectionError for a frame that is too large, before its payload has arrived (RFC 9113 §4.2)
  */
 function payloadLength(bytes: Buffer, at: number): number {
-  const length = ((bytes[at] as number) << 16) | ((bytes[at + 1] as number) << 8) | (bytes[at + 2] as number);
+  const length = bytes.readUIntBE(at, 3);
   if (length > frameBytesMax) throw new ConnectionError(ErrorCode.frameSizeError, "a frame is too large");
   return length;
 }

@@ -58,9 +58,9 @@ export class FrameRules implements FrameReceiver {
     return this.#settingsReceived && this.#settingsAcknowledged;
   }
 
-  /** Whether a header block has begun and is not complete. */
-  get blockOpen(): boolean {
-    return this.#blocks.streamId !== 0;
+  /** When the header block began that is not complete; `undefined` if there is none. */
+  get blockBegunAtMs(): number | undefined {
+    return this.#blocks.streamId === 0 ? undefined : this.#blocks.begunAtMs;
   }
 
   /** @throws ConnectionError */
@@ -274,7 +274,7 @@ export class FrameRules implements FrameReceiver {
 function paddingOf({ flags, bytes, from, length }: Frame): number {
   if ((flags & FrameFlag.padded) === 0) return 0;
   if (length === 0) throw frameSizeError("DATA");
-  const padding = (bytes[from] as number) + 1;
+  const padding = bytes.readUInt8(from) + 1;
   if (padding > length) throw protocolError("the padding is longer than its frame");
   return padding;
 }

@@ -18,6 +18,8 @@ export interface HeaderBlock {
 export class HeaderBlocks {
   /** The stream of an incomplete block, during which only its next frame is allowed; 0 when there is none. */
   streamId = 0;
+  /** When that block began, by `performance.now()`. */
+  begunAtMs = 0;
   readonly #limits: Http2Limits;
   readonly #decoder: HpackDecoder;
   #parts: Uint8Array[] = [];
@@ -46,7 +48,7 @@ export class HeaderBlocks {
       this.#dependsOn = undefined;
       if ((flags & FrameFlag.padded) !== 0) {
         if (length === 0) throw frameSizeError("HEADERS");
-        end -= bytes[start] as number;
+        end -= bytes.readUInt8(start);
         start++;
       }
       if ((flags & FrameFlag.priority) !== 0) {
@@ -58,6 +60,7 @@ export class HeaderBlocks {
       // Nearly all blocks are one frame, and are decoded in place.
       if ((flags & FrameFlag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
       this.streamId = streamId;
+      this.begunAtMs = performance.now();
     } else if (streamId === 0 || streamId !== this.streamId) throw protocolError("CONTINUATION without a header block");
     this.#collect(bytes, start, end);
     if ((flags & FrameFlag.endHeaders) === 0) return undefined;

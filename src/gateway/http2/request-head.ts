@@ -27,8 +27,8 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
   const pseudo: Record<string, string> = {};
   let regular = false;
   for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] as string;
-    const value = fields[i + 1] as string;
+    const name = fields[i] ?? "";
+    const value = fields[i + 1] ?? "";
     if (name.charCodeAt(0) === colon) {
       // §8.3: only known ones, each once, all before the regular fields.
       if (regular || !requestPseudoFields.has(name) || pseudo[name] !== undefined) return undefined;
@@ -44,8 +44,8 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
 /** Returns whether a trailer section is well formed, without pseudo-header fields (RFC 9113 §8.1). */
 export function isTrailer(fields: readonly string[]): boolean {
   for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] as string;
-    if (name.charCodeAt(0) === colon || !isRegularField(name, fields[i + 1] as string)) return false;
+    const name = fields[i] ?? "";
+    if (name.charCodeAt(0) === colon || !isRegularField(name, fields[i + 1] ?? "")) return false;
   }
   return true;
 }

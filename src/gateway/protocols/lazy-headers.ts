@@ -132,11 +132,11 @@ export function areUntouched(header: Headers, trailer: Headers): boolean {
 function toHeaders(fields: HeaderFields): Headers {
   const headers = new Headers();
   for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] as string;
+    const name = fields[i] ?? "";
     if (name.charCodeAt(0) === colon) continue;
     if (name.length === 6 && name.toLowerCase() === "cookie")
       headers.set(name, readHeaderField(fields, "cookie") ?? "");
-    else headers.append(name, fields[i + 1] as string);
+    else headers.append(name, fields[i + 1] ?? "");
   }
   return headers;
 }
@@ -169,5 +169,5 @@ export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderF
   if (headers instanceof LazyHeaders) return headers.fields;
   const given = toFields(headers);
   // The protocol's own fields are not repeated.
-  return [...own, ...given.filter((_, at) => readHeaderField(own, given[at - (at % 2)] as string) === null)];
+  return [...own, ...given.filter((_, at) => readHeaderField(own, given[at - (at % 2)] ?? "") === null)];
 }

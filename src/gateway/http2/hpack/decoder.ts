@@ -77,7 +77,7 @@ export class HpackDecoder {
     const fields: string[] = [];
     let listBytes = 0;
     while (this.#at < this.#end) {
-      const first = bytes[this.#at] as number;
+      const first = bytes.readUInt8(this.#at);
       let name: string;
       let value: string;
       if (first >= 0x80) {
@@ -107,7 +107,7 @@ export class HpackDecoder {
 
   /** §6.3 Dynamic Table Size Update: only at the beginning of a block (§4.2). */
   #readSizeUpdates(): void {
-    while (this.#at < this.#end && ((this.#bytes[this.#at] as number) & 0xe0) === 0x20) {
+    while (this.#at < this.#end && (this.#bytes.readUInt8(this.#at) & 0xe0) === 0x20) {
       const limitBytes = this.#readInteger(5);
       if (limitBytes > headerTableBytes) throw compressionError("the table size exceeds the setting");
       this.#table.resize(limitBytes);
@@ -163,7 +163,7 @@ export class HpackDecoder {
 
   #nextByte(): number {
     if (this.#at >= this.#end) throw compressionError("the block is cut short");
-    return this.#bytes[this.#at++] as number;
+    return this.#bytes.readUInt8(this.#at++);
   }
 }
 

@@ -67,15 +67,15 @@ export function decodeHuffman(bytes: Uint8Array, from: number, to: number): stri
   let length = 0;
   let state = 0;
   for (let at = from; at < to; at++) {
-    const byte = bytes[at] as number;
-    const high = steps[state * 16 + (byte >> 4)] as number;
-    const low = high < 0 ? high : (steps[(high >> 9) * 16 + (byte & 15)] as number);
+    const byte = bytes[at] ?? 0;
+    const high = steps[state * 16 + (byte >> 4)] ?? -1;
+    const low = high < 0 ? high : (steps[(high >> 9) * 16 + (byte & 15)] ?? -1);
     if (low < 0) return undefined;
     state = low >> 9;
     if ((high & symbolNone) !== symbolNone) octets[length++] = high & symbolNone;
     if ((low & symbolNone) !== symbolNone) octets[length++] = low & symbolNone;
   }
-  const padding = paddingBits[state] as number;
+  const padding = paddingBits[state] ?? -1;
   return padding >= 0 && padding <= 7 ? octets.toString("latin1", 0, length) : undefined;
 }
 
