@@ -8,7 +8,6 @@ import {
   type Exchange,
   type HttpProblem,
   type Limits,
-  readHeaderField,
   readRequestTarget,
   transferEncodingProblem,
 } from "./carriers/index.ts";
@@ -41,8 +40,7 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
     const common = new CommonHeaderFields(request.rawHeaders);
     const targetOrProblem = readTarget(request, common, limits);
     const target = typeof targetOrProblem === "string" ? targetOrProblem : sent;
-    const get = (name: string): string | null => readHeaderField(request.rawHeaders, name);
-    const match = matchRequest(table, { httpMethod: request.method ?? "", target, common, get });
+    const match = matchRequest(table, { httpMethod: request.method ?? "", target, common });
     // A request that matches nothing belongs to the other server, and is passed on untouched.
     if (match.kind === "unmatched" && match.unknown) {
       if (next !== undefined) return next();

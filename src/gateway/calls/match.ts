@@ -124,7 +124,7 @@ function rpcPathOf(procedure: Procedure): RpcPath {
 }
 
 /** The parts of a request that its match depends on. */
-export type MatchInput = Pick<Exchange, "httpMethod" | "target" | "common" | "get">;
+export type MatchInput = Pick<Exchange, "httpMethod" | "target" | "common">;
 
 /** Finds what a request asks for. Pure: depends only on method, target and header. */
 export function matchRequest(table: MatchTable, input: MatchInput): Match {
@@ -204,7 +204,8 @@ function unmatched(input: MatchInput, httpStatus: number, error: ConnectError): 
 }
 
 function protocolOf(input: MatchInput): Protocol {
-  return callerProtocol(input.common.contentType ?? "", input.get("connect-protocol-version") !== null);
+  const { contentType, connectProtocolVersion } = input.common;
+  return callerProtocol(contentType ?? "", connectProtocolVersion !== null);
 }
 
 /**

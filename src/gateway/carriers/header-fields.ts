@@ -87,8 +87,14 @@ export class CommonHeaderFields {
   transferEncoding: string | null = null;
   expect: string | null = null;
   connection: string | null = null;
+  connectProtocolVersion: string | null = null;
+  connectTimeoutMs: string | null = null;
+  grpcTimeout: string | null = null;
+  grpcEncoding: string | null = null;
+  grpcAcceptEncoding: string | null = null;
   idempotencyKey: string | null = null;
   xRequestId: string | null = null;
+  xServerTimeout: string | null = null;
 
   constructor(fields: HeaderFields) {
     for (let i = 0; i < fields.length; i += 2) {

@@ -41,7 +41,7 @@ export class ConnectUnary implements UnaryProtocol {
     const { options } = procedure;
     const sent = query === undefined ? exchange.common.contentEncoding : query.get("compression");
     const accepted = exchange.get("accept-encoding");
-    const timeout = readConnectTimeout(exchange, options.maxTimeoutMs);
+    const timeout = readConnectTimeout(exchange.common, options.maxTimeoutMs);
     this.requestHeader = new LazyHeaders(exchange.fields);
     this.#exchange = exchange;
     this.#procedure = procedure;
@@ -107,7 +107,7 @@ export class ConnectStream extends EnvelopedCall {
     const accepted = exchange.get("connect-accept-encoding");
     super(exchange, procedure, format, {
       encodings: negotiateEncodings(acceptCompression, sent, accepted, "connect-accept-encoding"),
-      timeout: readConnectTimeout(exchange, maxTimeoutMs),
+      timeout: readConnectTimeout(exchange.common, maxTimeoutMs),
       contentType: ["content-type", streamContentType(format)],
       encodingName: "connect-content-encoding",
       problem: versionProblem(exchange, procedure, undefined),
@@ -136,7 +136,7 @@ function versionProblem(
     if (query.get("connect") === "v1") return undefined;
     return new ConnectError('the parameter connect must be "v1"', Code.InvalidArgument);
   }
-  if (exchange.get("connect-protocol-version") === "1") return undefined;
+  if (exchange.common.connectProtocolVersion === "1") return undefined;
   return new ConnectError('the header Connect-Protocol-Version must be "1"', Code.InvalidArgument);
 }
 

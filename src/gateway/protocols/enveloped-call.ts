@@ -35,11 +35,19 @@ export interface EnvelopedHeader {
 }
 
 /** Reads the header of a call of gRPC or gRPC-Web. */
-export function readGrpcHeader(exchange: Exchange, { options }: Procedure, contentType: HeaderFields): EnvelopedHeader {
-  const sent = exchange.get("grpc-encoding");
-  const accepted = exchange.get("grpc-accept-encoding");
-  const encodings = negotiateEncodings(options.acceptCompression, sent, accepted, "grpc-accept-encoding");
-  const timeout = readGrpcTimeout(exchange, options.maxTimeoutMs);
+export function readGrpcHeader(
+  { common }: Exchange,
+  { options }: Procedure,
+  contentType: HeaderFields,
+): EnvelopedHeader {
+  const { grpcEncoding, grpcAcceptEncoding } = common;
+  const encodings = negotiateEncodings(
+    options.acceptCompression,
+    grpcEncoding,
+    grpcAcceptEncoding,
+    "grpc-accept-encoding",
+  );
+  const timeout = readGrpcTimeout(common, options.maxTimeoutMs);
   return { encodings, timeout, contentType, encodingName: "grpc-encoding" };
 }
 

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
-import type { HeaderReader } from "../carriers/index.ts";
+import type { CommonHeaderFields } from "../carriers/index.ts";
 
 /** The deadline of a request: milliseconds from now, a mistake (`InvalidArgument`), or nothing. */
 export interface Timeout {
@@ -14,16 +14,14 @@ const charactersMax = 32;
 
 const noTimeout: Timeout = {};
 
-const restFields: readonly string[] = ["connect-timeout-ms", "grpc-timeout", "x-server-timeout"];
-
 /** Reads `Connect-Timeout-Ms`. */
-export function readConnectTimeout(header: HeaderReader, maxTimeoutMs: number): Timeout {
-  return parseConnectTimeout(header.get("connect-timeout-ms")?.slice(0, charactersMax) ?? null, maxTimeoutMs);
+export function readConnectTimeout({ connectTimeoutMs }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
+  return parseConnectTimeout(connectTimeoutMs?.slice(0, charactersMax) ?? null, maxTimeoutMs);
 }
 
 /** Reads `Grpc-Timeout`. */
-export function readGrpcTimeout(header: HeaderReader, maxTimeoutMs: number): Timeout {
-  return parseGrpcTimeout(header.get("grpc-timeout")?.slice(0, charactersMax) ?? null, maxTimeoutMs);
+export function readGrpcTimeout({ grpcTimeout }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
+  return parseGrpcTimeout(grpcTimeout?.slice(0, charactersMax) ?? null, maxTimeoutMs);
 }
 
 /**
@@ -31,13 +29,14 @@ export function readGrpcTimeout(header: HeaderReader, maxTimeoutMs: number): Tim
  * `Grpc-Timeout` and `X-Server-Timeout`. The shortest counts, because its sender waits no longer. A timeout of zero has
  * already passed.
  */
-export function readRestTimeout(header: HeaderReader, maxTimeoutMs: number): Timeout {
+export function readRestTimeout(common: CommonHeaderFields, maxTimeoutMs: number): Timeout {
+  const { connectTimeoutMs, grpcTimeout, xServerTimeout } = common;
   // Most requests have none.
-  if (restFields.every((name) => header.get(name) === null)) return noTimeout;
+  if (connectTimeoutMs === null && grpcTimeout === null && xServerTimeout === null) return noTimeout;
   const timeouts = [
-    readConnectTimeout(header, Number.POSITIVE_INFINITY),
-    readGrpcTimeout(header, Number.POSITIVE_INFINITY),
-    readServerTimeout(header.get("x-server-timeout")),
+    readConnectTimeout(common, Number.POSITIVE_INFINITY),
+    readGrpcTimeout(common, Number.POSITIVE_INFINITY),
+    readServerTimeout(xServerTimeout),
   ];
   const mistaken = timeouts.find(({ error }) => error !== undefined);
   if (mistaken !== undefined) return mistaken;

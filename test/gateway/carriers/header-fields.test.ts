@@ -35,10 +35,10 @@ describe("readHeaderField", () => {
 
 describe("the common fields", () => {
   test("are read as any field is", () => {
-    const list = ["Host", "a", "Idempotency-KEY", "1S", "x-host", "b", "content-type", "c", "Content-Type", "d"];
+    const list = ["Host", "a", "GRPC-Timeout", "1S", "x-host", "b", "content-type", "c", "Content-Type", "d"];
     expect(new CommonHeaderFields(list)).toMatchObject({
       host: readHeaderField(list, "host"),
-      idempotencyKey: readHeaderField(list, "idempotency-key"),
+      grpcTimeout: readHeaderField(list, "grpc-timeout"),
       contentType: readHeaderField(list, "content-type"),
       authorization: null,
     });
@@ -52,7 +52,13 @@ describe("the common fields", () => {
     "content-encoding",
     "transfer-encoding",
     "expect",
+    "connect-protocol-version",
+    "connect-timeout-ms",
+    "grpc-timeout",
+    "grpc-encoding",
+    "grpc-accept-encoding",
     "idempotency-key",
+    "x-server-timeout",
   ])("hold %s and nothing else, when nothing else is sent", (name) => {
     const held = Object.entries(new CommonHeaderFields([name, "1"])).filter(([, value]) => typeof value === "string");
     expect(held).toEqual([[name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()), "1"]]);

@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { CommonHeaderFields } from "../../../src/gateway/carriers/index.ts";
 import { readRestTimeout } from "../../../src/gateway/protocols/timeouts.ts";
 
 describe("readRestTimeout()", () => {
@@ -21,7 +22,7 @@ describe("readRestTimeout()", () => {
     { header: { "x-server-timeout": "10" }, want: 10_000 },
     { header: { "x-server-timeout": "10", "grpc-timeout": "2S", "connect-timeout-ms": "3000" }, want: 2000 },
   ])("reads $header as $want ms", ({ header, want }) => {
-    expect(readRestTimeout(new Headers(header), Number.POSITIVE_INFINITY)).toEqual(
+    expect(readRestTimeout(new CommonHeaderFields(Object.entries(header).flat()), Number.POSITIVE_INFINITY)).toEqual(
       want === undefined ? {} : { timeoutMs: want },
     );
   });
@@ -31,6 +32,7 @@ describe("readRestTimeout()", () => {
     ["connect-timeout-ms", "-1"],
     ["connect-timeout-ms", "1.5"],
     ["connect-timeout-ms", "1e3"],
+    ["connect-timeout-ms", " 1"],
     ["connect-timeout-ms", "12345678901"],
     ["connect-timeout-ms", "1, 2"],
     ["grpc-timeout", "1"],
@@ -47,7 +49,7 @@ describe("readRestTimeout()", () => {
     ["x-server-timeout", "NaN"],
     ["x-server-timeout", "Infinity"],
   ])("refuses %s: %j", (name, value) => {
-    const { error } = readRestTimeout(new Headers([[name, value]]), Number.POSITIVE_INFINITY);
+    const { error } = readRestTimeout(new CommonHeaderFields([name, value]), Number.POSITIVE_INFINITY);
     expect(error?.code).toBe(Code.InvalidArgument);
     expect(error?.rawMessage).toContain(`timeout value: ${value}`);
   });
@@ -57,7 +59,7 @@ describe("readRestTimeout()", () => {
     { header: { "grpc-timeout": "2S", "connect-timeout-ms": "1001" }, refused: true },
     { header: { "x-server-timeout": "1.001" }, refused: true },
   ])("holds the shortest of $header against the limit of 1000 ms", ({ header, refused }) => {
-    const { error } = readRestTimeout(new Headers(header), 1000);
+    const { error } = readRestTimeout(new CommonHeaderFields(Object.entries(header).flat()), 1000);
     expect(error !== undefined).toBe(refused);
   });
 });

@@ -41,7 +41,7 @@ export class RestUnary implements UnaryProtocol {
     this.target = target;
     this.#writeErrorRecord = writeErrorRecord;
     this.bodyLimitBytes = readMaxBytes;
-    const timeout = readRestTimeout(exchange, maxTimeoutMs);
+    const timeout = readRestTimeout(exchange.common, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
     this.problem = timeout.error;
     const hasBody = exchange.body !== undefined;
