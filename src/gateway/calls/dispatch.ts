@@ -85,6 +85,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
   readonly stream: boolean;
   readonly authorization: string | null;
   readonly xRequestId: string | null;
+  readonly connection: object;
   contextValues: ContextValues = new CallValues();
   readonly match: Match;
   readonly #exchange: Exchange;
@@ -101,6 +102,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
     const { authorization, xRequestId } = exchange.common;
     this.authorization = authorization;
     this.xRequestId = xRequestId;
+    this.connection = keyOf(exchange.connection);
     this.#options = options;
     this.match = match;
     this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
@@ -123,13 +125,6 @@ class ServedRequest implements AdmitRequest, CallOwner {
     const { url, target } = this.#exchange;
     const [scheme = "", host = ""] = url.slice(0, url.length - target.length).split("://");
     return `${this.#client?.scheme ?? scheme}://${this.#client?.host ?? host}`;
-  }
-
-  get connection(): object {
-    const { connection } = this.#exchange;
-    let key = connectionKeys.get(connection);
-    if (key === undefined) connectionKeys.set(connection, (key = {}));
-    return key;
   }
 
   /** The path template of the matched rule, or the path of the endpoint, with the prefix of the gateway. */
@@ -339,6 +334,12 @@ class Answered implements AnsweredRequest {
 
 /** What stands for each connection to the program, which could also end a socket. */
 const connectionKeys = new WeakMap<object, object>();
+
+function keyOf(connection: object): object {
+  let key = connectionKeys.get(connection);
+  if (key === undefined) connectionKeys.set(connection, (key = {}));
+  return key;
+}
 
 /** The header of a request as the program gets it: it can be read, while an exchange could also be answered. */
 class RequestHeader implements HeaderReader {

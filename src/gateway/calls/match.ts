@@ -167,10 +167,12 @@ function matchRpc({ procedure, targets }: RpcPath, input: MatchInput, query: str
   if (!allowedMethods.includes(input.httpMethod)) {
     return methodNotAllowed(input, procedure, allowedMethods.toSorted().join(", "));
   }
-  const isGet = input.httpMethod === "GET" && procedure.kind === "unary";
-  const target = isGet
-    ? findGetTarget(procedure, new URLSearchParams(query))
-    : findRpcTarget(targets, input.common.contentType ?? "");
+  if (input.httpMethod === "GET" && procedure.kind === "unary") {
+    return findGetTarget(procedure, new URLSearchParams(query)) ?? unsupportedMediaType(input, procedure);
+  }
+  const contentType = input.common.contentType ?? "";
+  // Nearly all clients spell it as the protocols do.
+  const target = targets.get(contentType) ?? findRpcTarget(targets, contentType);
   return target ?? unsupportedMediaType(input, procedure);
 }
 

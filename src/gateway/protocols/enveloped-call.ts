@@ -20,7 +20,7 @@ import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
 import { readMessages } from "./message-splitter.ts";
 import { negotiateCoding, readAccept } from "./negotiation.ts";
 import type { Procedure } from "./procedure.ts";
-import { readGrpcTimeout, type Timeout } from "./timeouts.ts";
+import { noTimeout, readGrpcTimeout, type Timeout } from "./timeouts.ts";
 
 /** The header of a call with envelopes, as it was read. */
 export interface EnvelopedHeader {
@@ -47,7 +47,7 @@ export function readGrpcHeader(
     grpcAcceptEncoding,
     "grpc-accept-encoding",
   );
-  const timeout = readGrpcTimeout(common, options.maxTimeoutMs);
+  const timeout = common.grpcTimeout === null ? noTimeout : readGrpcTimeout(common, options.maxTimeoutMs);
   return { encodings, timeout, contentType, encodingName: "grpc-encoding" };
 }
 

@@ -43,27 +43,29 @@ interface RpcStreamTarget {
   readonly type: RpcContentType;
 }
 
-/** What requests of each content type ask for at the path of an RPC. Prepared, so that calls share them. */
-export type RpcTargets = ReadonlyMap<RpcContentType, RpcTarget | RpcStreamTarget>;
+/**
+ * What requests ask for at the path of an RPC, by the content types as the protocols spell them. Prepared, so that calls
+ * share them.
+ */
+export type RpcTargets = ReadonlyMap<string, RpcTarget | RpcStreamTarget>;
 
 /** Prepares the targets of an RPC in the protocols that its options allow. */
 export function createRpcTargets(procedure: Procedure): RpcTargets {
-  const targets = new Map<RpcContentType, RpcTarget | RpcStreamTarget>();
-  for (const type of rpcContentTypes.values()) {
+  const targets = new Map<string, RpcTarget | RpcStreamTarget>();
+  for (const [contentType, type] of rpcContentTypes) {
     const { protocol, stream } = type;
     if (protocol === "connect" && stream !== (procedure.kind === "stream")) continue;
     if (!procedure.handler.protocolNames.includes(protocol)) continue;
-    if (procedure.kind === "unary") targets.set(type, { kind: "rpc", protocol, procedure, type });
-    else targets.set(type, { kind: "stream", protocol, procedure, type });
+    if (procedure.kind === "unary") targets.set(contentType, { kind: "rpc", protocol, procedure, type });
+    else targets.set(contentType, { kind: "stream", protocol, procedure, type });
   }
   return targets;
 }
 
-/** Finds the target of a POST by its content type; `undefined` if that is not supported. */
+/** Finds the target of a POST whose content type is spelled in another way; `undefined` if it is not supported. */
 export function findRpcTarget(targets: RpcTargets, contentType: string): RpcTarget | RpcStreamTarget | undefined {
-  // Nearly all clients spell it as the protocols do.
-  const type = rpcContentTypes.get(contentType) ?? readRpcContentType(contentType);
-  return type && targets.get(type);
+  const type = readRpcContentType(contentType);
+  return [...targets.values()].find((target) => target.type === type);
 }
 
 /** Returns the target of a GET by its query; `undefined` if that names no encoding, or another than our two. */

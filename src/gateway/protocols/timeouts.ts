@@ -12,7 +12,8 @@ export interface Timeout {
 /** Characters of a time-out that an error repeats: of Connect it has 10 digits at most, of gRPC 8 and a unit. */
 const charactersMax = 32;
 
-const noTimeout: Timeout = {};
+/** The deadline of a request that sets none, as most do. */
+export const noTimeout: Timeout = {};
 
 /** Reads `Connect-Timeout-Ms`. */
 export function readConnectTimeout({ connectTimeoutMs }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
