@@ -126,6 +126,11 @@ function oneOfEach(placement: Placement): readonly bigint[] {
   return [0, 1].map((worker) => ids.find((id) => placement.workerOf(id) === worker) ?? -1n);
 }
 
+const otherFunctionSql = `CREATE OR REPLACE FUNCTION plantstore_delete(
+    one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
+    OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
+  ) LANGUAGE plpgsql AS $$ BEGIN RAISE 'of another release'; END $$`;
+
 describe("on Citus", () => {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
 
@@ -178,13 +183,7 @@ describe("on Citus", () => {
 
   test("a store whose function is of another release gets that of this one from migrate, on all workers", async () => {
     const url = await createStore(ids);
-    await runSql(
-      url,
-      `CREATE OR REPLACE FUNCTION plantstore_delete(
-         one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
-         OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
-       ) LANGUAGE plpgsql AS $$ BEGIN RAISE 'of another release'; END $$`,
-    );
+    await runSql(url, otherFunctionSql);
     await migratePostgres(url);
     const store = await openPostgresStore({ url });
     expect(new Set(await Promise.all(ids.map((id) => store.delete(id, deleteCall()))))).toEqual(new Set([true]));
@@ -194,6 +193,14 @@ describe("on Citus", () => {
       "SELECT FROM pg_dist_object WHERE objid = 'plantstore_delete'::regproc AND distribution_argument_index = 0",
     );
     expect(handed).toHaveLength(1);
+  });
+
+  test("a store of a newer release keeps its function", async () => {
+    const url = await createStore(ids);
+    await runSql(url, `${otherFunctionSql}; UPDATE plantstore_schema SET version = 99`);
+    await expect(migratePostgres(url)).rejects.toThrow(/it needs a newer release$/);
+    const [row] = await runSql(url, "SELECT prosrc FROM pg_proc WHERE oid = 'plantstore_delete'::regproc");
+    expect(row?.["prosrc"]).toContain("of another release");
   });
 
   test.each([

@@ -95,6 +95,22 @@ describe("through a server that lacks, refuses and forgets what distributed engi
     expect((await collect(database.exportPlants())).flat()).toEqual(ids);
   });
 
+  test("what is checked before an import is looked at again", async () => {
+    const url = await server.createPlants();
+    /** Refuses every statement until one was. */
+    const refuseFirst = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+      const before = refusals("40001", "40003");
+      proxy.failOneIn = 1;
+      const working = work();
+      await Promise.race([expect.poll(() => refusals("40001", "40003")).toBeGreaterThan(before), working]);
+      proxy.failOneIn = 0;
+      return await working;
+    };
+    await using database = await refuseFirst(() => openPostgresDatabase(through(url)));
+    await using running = await refuseFirst(() => database.startImport());
+    await expect(running.add([1n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
+  });
+
   test("plants are restored at most once, or an operator is told that nobody knows", async () => {
     const url = await server.createPlants();
     const told = await throughFaults(async () => {

@@ -185,7 +185,8 @@ describe("migrating a PostgreSQL database", () => {
     await runSql(
       url,
       `CREATE ROLE hasty LOGIN SUPERUSER;
-       ALTER ROLE hasty SET lock_timeout = '100ms'; ALTER ROLE hasty SET statement_timeout = '1s'`,
+       ALTER ROLE hasty SET lock_timeout = '1ms'; ALTER ROLE hasty SET statement_timeout = '1ms';
+       ALTER ROLE hasty SET idle_in_transaction_session_timeout = '1s'`,
     );
     const reader = new Session(readServerUrl(url));
     await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
