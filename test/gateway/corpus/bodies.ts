@@ -295,6 +295,7 @@ const contentTypes: readonly Row[] = [
     "multipart/form-data; boundary=x",
     "application/json; charset=utf-16",
     "application/json; charset=latin1",
+    "application/json; charset=utf-8x",
     "application/json; charset=",
     "application/jsonp",
     "application/xml",

@@ -56,6 +56,7 @@ describe("RouteTable.match()", () => {
     { request: "HEAD /head/a", route: "HEAD /head/{x}", captures: ["a"] },
     { request: "GET /head/a", route: "GET /head/{x}", captures: ["a"] },
     { request: "POST /v1/a:close", route: "POST /v1/{a}:close", captures: ["a"] },
+    { request: "POST /%76%31/a:close", route: "POST /v1/{a}:close", captures: ["a"] },
     { request: "POST /v1/a:b:close", route: "POST /v1/{a}:close", captures: ["a:b"] },
     { request: "POST /v1/a%3Aclose:open", route: "POST /v1/{a}:open", captures: ["a:close"] },
     { request: "POST /v1/a:cl%6Fse", route: "POST /v1/{a}:close", captures: ["a"] },
