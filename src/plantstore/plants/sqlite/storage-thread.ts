@@ -3,31 +3,11 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { StoreOpenError } from "../store-open-error.ts";
 import type { StoreProblem } from "../store-health.ts";
-import type { OnUpkeep, Upkeep } from "../upkeep.ts";
+import type { OnUpkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
-
-/** The `workerData` of the thread. */
-export interface StorageThreadData {
-  readonly options: DatabaseOptions;
-  /** The memory of its {@link ThreadWakeUp}. */
-  readonly wakeUp: SharedArrayBuffer;
-}
-
-/** A question of the store. The answer to `close` is the end of the thread. */
-export type Question =
-  | { readonly kind: "delete"; readonly batch: DeleteBatch }
-  | { readonly kind: "try-to-write" }
-  | { readonly kind: "close" };
-
-/** A message of the thread: first whether the file is open, then a reply to each question, and upkeep at any time. */
-export type Reply =
-  | { readonly kind: "open" }
-  | { readonly kind: "not-open"; readonly message: string }
-  | { readonly kind: "deleted"; readonly result: BatchResult }
-  | { readonly kind: "tried"; readonly problem: StoreProblem | undefined }
-  | { readonly kind: "upkeep"; readonly upkeep: Upkeep };
+import type { Question, Reply, StorageThreadData } from "./storage-messages.ts";
 
 /** The storage thread as seen by the store. It replies to questions in their order. */
 export class StorageThread {

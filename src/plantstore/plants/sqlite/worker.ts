@@ -15,7 +15,7 @@ import { onlyWhileSameFile, watchFileIdentity } from "./file-identity.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
 import { runInTransaction } from "./transaction.ts";
-import type { Question, Reply, StorageThreadData } from "./storage-thread.ts";
+import type { Question, Reply, StorageThreadData } from "./storage-messages.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this module is the storage thread of the SQLite store");
