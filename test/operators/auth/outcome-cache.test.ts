@@ -28,6 +28,14 @@ describe("OutcomeCache", () => {
     expect(known.get("digest", 0)?.outcome).toEqual(last);
   });
 
+  test("never calls a token bad again that went good, however long ago", () => {
+    const known = new OutcomeCache();
+    known.set("ada's", { outcome: bad, untilMs: 1000 });
+    known.set("ada's", { outcome: good, untilMs: 1000 });
+    for (let n = 0; n < 20_000; n += 1) known.set(String(n), { outcome: good, untilMs: 1000 });
+    expect(known.get("ada's", 0)).toBeUndefined();
+  });
+
   test.each([
     { name: "the last twenty thousand good tokens", outcome: good, most: 20_000 },
     { name: "the last two thousand bad tokens", outcome: bad, most: 2000 },
