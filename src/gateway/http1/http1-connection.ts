@@ -169,7 +169,7 @@ export class Http1Connection implements RequestParts {
     const { stage } = this.#reader;
     const due = this.#deadlines.look({
       stage,
-      headBegun: this.#reader.waitingBytes > 0,
+      headBegun: this.#reader.incoming.left > 0,
       clientEnded: this.#clientEnded,
       canProbe: this.#head.section.httpVersion === "1.1" && !this.#begun,
       begun: this.#begun,
@@ -220,11 +220,11 @@ export class Http1Connection implements RequestParts {
   #onData(chunk: Buffer): void {
     const reader = this.#reader;
     if (reader.stage === "over") return this.#drop(chunk.byteLength);
-    const isFirst = reader.waitingBytes === 0;
+    const isFirst = reader.incoming.left === 0;
     const isKept = this.#read(chunk);
     if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
     // The time-out of a head starts with its first byte.
-    if (isFirst && reader.stage === "head" && reader.waitingBytes > 0) this.#deadlines.restart();
+    if (isFirst && reader.stage === "head" && reader.incoming.left > 0) this.#deadlines.restart();
     this.#pauseOrResume();
   }
 
@@ -252,7 +252,7 @@ export class Http1Connection implements RequestParts {
     // No more is read from a client that takes nothing: reading would also postpone its time-out.
     if (this.#writer.congested) return false;
     if (this.#reader.stage === "body") return this.receiver?.body?.isFull !== true;
-    return this.#reader.stage !== "answer" || this.#reader.waitingBytes <= aheadBytesMax;
+    return this.#reader.stage !== "answer" || this.#reader.incoming.left <= aheadBytesMax;
   }
 
   /** Goes on after a complete answer. */
@@ -271,7 +271,7 @@ export class Http1Connection implements RequestParts {
     this.#reader.stage = "head";
     // The reader is about to tell the receiver that this request has ended, which must come first.
     if (this.#reader.isReading) return;
-    if (this.#reader.waitingBytes > 0 || this.#clientEnded || this.socket.isPaused())
+    if (this.#reader.incoming.left > 0 || this.#clientEnded || this.socket.isPaused())
       queueMicrotask(() => this.#goOn());
   }
 
@@ -283,7 +283,7 @@ export class Http1Connection implements RequestParts {
 
   /** Ends the connection of a client that sends no further requests. */
   #afterLastRequest(): void {
-    if (this.#reader.waitingBytes > 0) this.#reader.refuse(notHttp());
+    if (this.#reader.incoming.left > 0) this.#reader.refuse(notHttp());
     else this.#linger();
   }
 
@@ -330,8 +330,8 @@ export class Http1Connection implements RequestParts {
 
   /** Decides whether the connection ends with the answer that is about to be sent. */
   #decideWhetherLast(): void {
-    const { stage, waitingBytes } = this.#reader;
-    const canBeKept = stage === "body" ? this.#restIsSmall() : !this.#isDraining || waitingBytes > 0;
+    const { stage, incoming } = this.#reader;
+    const canBeKept = stage === "body" ? this.#restIsSmall() : !this.#isDraining || incoming.left > 0;
     if (!canBeKept) this.#isLast = true;
   }
 

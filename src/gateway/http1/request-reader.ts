@@ -31,7 +31,8 @@ export class RequestReader {
   isReading = false;
   readonly #limits: Limits;
   readonly #parts: RequestParts;
-  readonly #incoming = new Incoming();
+  /** What has arrived and is not used yet. */
+  readonly incoming: Incoming = new Incoming();
   readonly #heads: HeadReader;
   /** Bytes of the body that are still to come, if its length is known. */
   #bodyBytesLeft = 0;
@@ -43,11 +44,6 @@ export class RequestReader {
     this.#limits = limits;
     this.#parts = parts;
     this.#heads = new HeadReader(limits);
-  }
-
-  /** Bytes that have arrived and are not used yet. */
-  get waitingBytes(): number {
-    return this.#incoming.left;
   }
 
   /** Bytes of the body that are still to come; infinite if nobody knows how many. */
@@ -62,7 +58,7 @@ export class RequestReader {
    * @returns whether a view of the chunk was kept
    */
   read(chunk?: Buffer): boolean {
-    const incoming = this.#incoming;
+    const incoming = this.incoming;
     if (chunk !== undefined) incoming.add(chunk);
     this.#chunkKept = false;
     this.isReading = true;
@@ -83,14 +79,14 @@ export class RequestReader {
   /** Reads nothing more, and holds nothing for a client that may take its time to go. */
   stop(): void {
     this.stage = "over";
-    this.#incoming.clear();
+    this.incoming.clear();
   }
 
   /** Reads the next part, and returns whether it had arrived. */
   #readPart(): boolean {
     if (this.stage === "body") return this.#chunks === undefined ? this.#readPiece() : this.#readChunk(this.#chunks);
     if (this.stage !== "head" || !this.#parts.takesRequests) return false;
-    const head = this.#heads.read(this.#incoming);
+    const head = this.#heads.read(this.incoming);
     if (head === undefined) return false;
     this.#begin(head);
     return true;
@@ -105,7 +101,7 @@ export class RequestReader {
   }
 
   #readPiece(): boolean {
-    const piece = this.#incoming.usePiece(this.#bodyBytesLeft);
+    const piece = this.incoming.usePiece(this.#bodyBytesLeft);
     this.#bodyBytesLeft -= piece.byteLength;
     const isLast = this.#bodyBytesLeft === 0;
     if (isLast) this.stage = "answer";
@@ -114,7 +110,7 @@ export class RequestReader {
   }
 
   #readChunk(chunks: ChunkedReader): boolean {
-    const read = chunks.read(this.#incoming);
+    const read = chunks.read(this.incoming);
     if (read === "open") return false;
     if (read instanceof Buffer) this.#deliver(read, false);
     else if (read instanceof HttpProblem) this.#parts.onBroken(read);

@@ -11,7 +11,7 @@ test("a reader that has stopped holds nothing of what had arrived", () => {
     onBroken: () => {},
   });
   reader.read(Buffer.from("GET / HTTP/1.1\r\n"));
-  expect(reader.waitingBytes).toBe(16);
+  expect(reader.incoming.left).toBe(16);
   reader.stop();
-  expect(reader.waitingBytes).toBe(0);
+  expect(reader.incoming.left).toBe(0);
 });

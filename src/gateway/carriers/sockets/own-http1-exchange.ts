@@ -15,6 +15,7 @@ import { peerOf } from "./peer.ts";
 /** An exchange carried by a connection of the gateway's own HTTP/1.1. */
 export class OwnHttp1Exchange extends CarriedExchange implements RequestReceiver {
   readonly httpVersion: "1.0" | "1.1";
+  readonly connection: Socket;
   readonly #connection: Http1Connection;
   readonly #refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void;
 
@@ -33,13 +34,10 @@ export class OwnHttp1Exchange extends CarriedExchange implements RequestReceiver
     const bodyBytes = section.bodyBytes === "chunked" ? 0 : section.bodyBytes || undefined;
     super({ httpMethod, target, url: scheme + authority + target, fields, common, bodyBytes });
     this.httpVersion = httpVersion;
+    this.connection = connection.socket;
     this.#connection = connection;
     this.#refuse = refuse;
     connection.receiver = this;
-  }
-
-  get connection(): Socket {
-    return this.#connection.socket;
   }
 
   get peer(): Peer {
