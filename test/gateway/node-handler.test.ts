@@ -1,6 +1,12 @@
 import { once } from "node:events";
 import { createServer as createHttp1, type IncomingMessage } from "node:http";
-import { createSecureServer, createServer as createHttp2, type Http2ServerRequest } from "node:http2";
+import {
+  connect as connectHttp2,
+  constants,
+  createSecureServer,
+  createServer as createHttp2,
+  type Http2ServerRequest,
+} from "node:http2";
 import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
@@ -482,6 +488,25 @@ test("the handler in a server of HTTP/2 sends the trailers of gRPC", async () =>
   );
   expect(fieldValue(answer.trailer, "grpc-status")).toBe("0");
   expect(fieldValue(answer.trailer, "x-trailer")).toBe("last");
+});
+
+test("the handler in a server of HTTP/2 stops a body that goes on after its answer before a megabyte has come", async () => {
+  let taken = 0;
+  const handler = mount();
+  await using server = await serve("2", (request, response) => {
+    if ("stream" in request)
+      request.stream.prependListener("data", (piece: Buffer) => void (taken += piece.byteLength));
+    handler(request, response);
+  });
+  const session = connectHttp2(`http://127.0.0.1:${server.address.port}`);
+  const stream = session.request({ ":method": "POST", ":path": waterBedProcedure, "content-type": "text/plain" });
+  const closed = once(stream.resume(), "close");
+  const send = (): void => void (stream.closed || stream.write(Buffer.alloc(64 * 1024), send));
+  send();
+  await within(closed, "a reset");
+  expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
+  expect(taken).toBeLessThan(2 ** 20);
+  session.destroy();
 });
 
 test("the handler leaves the trailers of an application alone", async () => {

@@ -64,7 +64,7 @@ export abstract class NodeExchange extends CarriedExchange {
     this.#request.resume();
   }
 
-  consumed(): void {
+  consumed(_bytes: number): void {
     if (this.body?.isFull !== true && this.#request.isPaused()) this.#request.resume();
   }
 

@@ -1,6 +1,6 @@
 import type { Http2ServerRequest, Http2ServerResponse, Http2Session, ServerHttp2Stream } from "node:http2";
 import { ErrorCode } from "../../../http2/index.ts";
-import { afterTurn, clientGone, type CommonHeaderFields, type HttpProblem } from "../../index.ts";
+import { afterTurn, clientGone, type CommonHeaderFields, type HttpProblem, unreadBodyBytesMax } from "../../index.ts";
 import { peerOf } from "../peer.ts";
 import { resetProblem } from "../reset-problem.ts";
 import { NodeExchange } from "./node-exchange.ts";
@@ -14,6 +14,8 @@ export class NodeHttp2Exchange extends NodeExchange {
   readonly #response: Http2ServerResponse;
   #isReset = false;
   #linger: NodeJS.Timeout | undefined;
+  /** Bytes of the body that came after the answer. */
+  #droppedBytes = 0;
 
   constructor(request: Http2ServerRequest, response: Http2ServerResponse, common: CommonHeaderFields) {
     const { method: httpMethod, url: target, rawHeaders: fields, stream, scheme } = request;
@@ -42,6 +44,13 @@ export class NodeHttp2Exchange extends NodeExchange {
     const isExpected = isDue && this.common.expect?.toLowerCase() === "100-continue";
     if (isExpected && this.isOpen && this.httpStatus === 0) this.#response.writeContinue();
     super.startBody();
+  }
+
+  override consumed(bytes: number): void {
+    super.consumed(bytes);
+    if (!this.isComplete) return;
+    this.#droppedBytes += bytes;
+    if (this.#droppedBytes > unreadBodyBytesMax) this.#stop();
   }
 
   protected flushHeader(): void {
