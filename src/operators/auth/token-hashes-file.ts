@@ -1,5 +1,4 @@
-import { existsSync } from "node:fs";
-import { open, realpath, rename, unlink, type FileHandle } from "node:fs/promises";
+import { access, open, realpath, rename, unlink, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { notParsed, parsed, type ParseResult, readTextFile, toProblem } from "../inputs/index.ts";
@@ -63,9 +62,12 @@ async function edit(path: string, change: Change): Promise<ParseResult<void>> {
 }
 
 async function create(path: string): Promise<ParseResult<FileHandle>> {
-  const file = await open(path, "wx", tokenHashesFileMode).then(parsed, toProblem);
-  if (file.kind === "value" || !existsSync(path)) return file;
-  return notParsed(`${path} exists: the tokens are being changed, or that was cut short (then delete that file)`);
+  try {
+    return parsed(await open(path, "wx", tokenHashesFileMode));
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) return toProblem(error);
+    return notParsed(`${path} exists: the tokens are being changed, or that was cut short (then delete that file)`);
+  }
 }
 
 async function replace(
@@ -75,7 +77,7 @@ async function replace(
   change: Change,
 ): Promise<ParseResult<void>> {
   await using closing = file;
-  const text = existsSync(target) ? await readTextFile(target, tokenHashesFileLimitBytes) : parsed("");
+  const text = await readOrEmpty(target);
   if (text.kind === "problems") return text;
   const after = change(text.value);
   if (after.kind === "problems") return after;
@@ -90,9 +92,22 @@ async function replace(
   return parsed(undefined);
 }
 
+// Only a file that is missing has no tokens: one that cannot be read must not be replaced as if it were empty.
+async function readOrEmpty(path: string): Promise<ParseResult<string>> {
+  const isMissing = await access(path).then(
+    () => false,
+    (error: unknown) => hasCode(error, "ENOENT"),
+  );
+  return isMissing ? parsed("") : await readTextFile(path, tokenHashesFileLimitBytes);
+}
+
 // A rename is durable only once the folder is synced.
 async function syncFolder(path: string): Promise<ParseResult<void>> {
   await using folder = await open(path, "r");
   await folder.sync();
   return parsed(undefined);
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { listTokens, revokeToken } from "../../../src/operators/auth/token-hashes-file.ts";
+import { appendTokenHash, listTokens, revokeToken } from "../../../src/operators/auth/token-hashes-file.ts";
+import type { StaticToken } from "../../../src/operators/auth/static-token.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 const [ci, cd] = ["a", "b"].map((digit, n) => `sha256:${digit.repeat(64)} c${"id"[n]} - -`);
@@ -13,5 +14,16 @@ test("a token is revoked by its name, and a name that none has is told", async (
   expect(await revokeToken(file, "ci")).toEqual({ kind: "value", value: undefined });
   expect(await revokeToken(file, "ci")).toEqual({ kind: "problems", problems: ["no token is named ci"] });
   expect(readFileSync(file, "utf8")).toBe(`# ours\n${cd}\n`);
+  expect(readdirSync(folder.path)).toEqual(["tokens"]);
+});
+
+test("a file of tokens that exists but cannot be read is not replaced", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  // Unreadable for root too, unlike a file without permissions.
+  symlinkSync("tokens", file);
+  const token: StaticToken = { digest: "a".repeat(64), name: "ci", scopes: "all", expiresAtMs: undefined };
+  expect(await appendTokenHash(file, token)).toMatchObject({ kind: "problems" });
+  expect(readlinkSync(file)).toBe("tokens");
   expect(readdirSync(folder.path)).toEqual(["tokens"]);
 });
