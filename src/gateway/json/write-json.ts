@@ -39,6 +39,13 @@ export function createJsonFieldWriter(
   };
 }
 
+/** Writes a message as a google.protobuf.Any: with its type, and under `value` if the type has its own JSON form. */
+export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: WriteJsonOptions): JsonObject {
+  const type = { "@type": typeUrl };
+  const json = messageToJson(desc, message, options);
+  return isObject(json) && !hasCustomJsonRepresentation(desc) ? { ...type, ...json } : { ...type, value: json };
+}
+
 /** A message type split into what protobuf-es writes and the fields that may contain a field mask. */
 interface Parts {
   readonly plain: DescMessage;
@@ -63,10 +70,9 @@ function packedToJson(any: Any, options: WriteJsonOptions): JsonValue {
   const message = registry && anyUnpack(any, registry);
   const desc = message && registry?.getMessage(message.$typeName);
   // protobuf-es writes an empty Any, and has an error for an unknown type.
-  if (desc === undefined || message === undefined) return toJson(AnySchema, any, options);
-  const json = messageToJson(desc, message, options);
-  const type = { "@type": any.typeUrl };
-  return isObject(json) && !hasCustomJsonRepresentation(desc) ? { ...type, ...json } : { ...type, value: json };
+  return desc === undefined || message === undefined
+    ? toJson(AnySchema, any, options)
+    : anyToJson(any.typeUrl, desc, message, options);
 }
 
 function maskedFieldToJson(field: DescField, message: Message, options: WriteJsonOptions): JsonValue | undefined {

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
-import { create, createRegistry, toJson } from "@bufbuild/protobuf";
+import { create, fromBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { anyPack, AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { anyToJson } from "../json/index.ts";
 
 /** What is known about a failed request besides its error. */
 export interface RestFailure {
@@ -106,15 +106,23 @@ function toStatusJson(error: ConnectError, registry: Registry | undefined): Json
 }
 
 // As a google.protobuf.Any in JSON. A detail of a type that is not known keeps its bytes, so that nothing is lost.
-function detailToJson(detail: ConnectError["details"][number], registry: Registry | undefined): JsonValue {
-  const isOwn = "desc" in detail;
-  const any = isOwn
-    ? anyPack(detail.desc, create(detail.desc, detail.value))
-    : create(AnySchema, { typeUrl: `type.googleapis.com/${detail.type}`, value: detail.value });
-  const types = [...(registry === undefined ? [] : [registry]), ...(isOwn ? [detail.desc] : [])];
-  try {
-    return toJson(AnySchema, any, { registry: createRegistry(...types) });
-  } catch {
-    return { "@type": any.typeUrl, value: base64Encode(any.value) };
+function detailToJson(detail: ConnectError["details"][number], registry: Registry | undefined): JsonObject {
+  const options = registry === undefined ? {} : { registry };
+  if ("desc" in detail) {
+    const { desc, value } = detail;
+    return anyToJson(typeUrl(desc.typeName), desc, create(desc, value), options);
   }
+  const desc = registry?.getMessage(detail.type);
+  if (desc !== undefined) {
+    try {
+      return anyToJson(typeUrl(detail.type), desc, fromBinary(desc, detail.value), options);
+    } catch {
+      // The bytes are not of that type and are passed on as they came.
+    }
+  }
+  return { "@type": typeUrl(detail.type), value: base64Encode(detail.value) };
+}
+
+function typeUrl(typeName: string): string {
+  return `type.googleapis.com/${typeName}`;
 }
