@@ -39,7 +39,7 @@ export function takeFault(error: ConnectError): Fault | undefined {
  */
 function readConnectError(thrown: unknown): ConnectError | undefined {
   try {
-    return thrown instanceof ConnectError && hasParts(thrown) ? toWritable(thrown) : undefined;
+    return thrown instanceof ConnectError ? toWritable(thrown) : undefined;
   } catch {
     // Even asking for its class may fail, for example in a getter.
     return undefined;
@@ -47,12 +47,37 @@ function readConnectError(thrown: unknown): ConnectError | undefined {
 }
 
 /**
- * Returns whether an error has the parts that its type says: programs without types may have given anything. What is
- * not a string was not written for clients, for example: `new ConnectError(error)` would tell them the text of a fault.
+ * Returns an error whose every part has the type that a ConnectError declares: programs without types, and other
+ * servers, may have given anything.
  */
-function hasParts({ rawMessage, metadata, details }: { readonly [Part in keyof ConnectError]: unknown }): boolean {
-  if (typeof rawMessage !== "string" || !(metadata instanceof Headers)) return false;
-  return Array.isArray(details) && details.every(isDetail);
+function toWritable(error: ConnectError): ConnectError {
+  const { rawMessage, cause, isWireError } = error;
+  const code = codes.has(error.code) ? error.code : Code.Unknown;
+  // What is not a string was not written for clients: `new ConnectError(error)` would tell them the text of a fault.
+  const text = typeof rawMessage === "string" ? rawMessage.toWellFormed() : internalError;
+  const metadata = toHeaders(error.metadata);
+  const details = toDetails(error.details);
+  const isSame = code === error.code && text === rawMessage;
+  if (isSame && metadata === error.metadata && details === error.details) return error;
+  return Object.assign(new ConnectError(text, code, metadata, [], cause ?? error), { details, isWireError });
+}
+
+/** Returns metadata as they are, if possible; none if they are no header fields. */
+function toHeaders(metadata: Headers): Headers {
+  if (metadata instanceof Headers) return metadata;
+  try {
+    return new Headers(metadata);
+  } catch {
+    return new Headers();
+  }
+}
+
+type Details = ConnectError["details"];
+
+/** Returns the same list if all of it can be used. */
+function toDetails(details: Details): Details {
+  if (!Array.isArray(details)) return [];
+  return details.every(isDetail) ? details : details.filter(isDetail);
 }
 
 /** Returns whether something is a message with its type, or the bytes of one. */
@@ -60,15 +85,6 @@ function isDetail(detail: unknown): boolean {
   if (typeof detail !== "object" || detail === null) return false;
   if ("desc" in detail) return true;
   return "type" in detail && typeof detail.type === "string" && "value" in detail && detail.value instanceof Uint8Array;
-}
-
-/** Returns an error with a code that there is, which another server's need not be, and a text that UTF-8 can hold. */
-function toWritable(error: ConnectError): ConnectError {
-  const { rawMessage, metadata, details, cause, isWireError } = error;
-  const code = codes.has(error.code) ? error.code : Code.Unknown;
-  const text = rawMessage.toWellFormed();
-  if (code === error.code && text === rawMessage) return error;
-  return Object.assign(new ConnectError(text, code, metadata, [], cause ?? error), { details, isWireError });
 }
 
 // `Code` also maps the names of the codes to their numbers.

@@ -11,11 +11,10 @@ import { encodeMessage, rpcRequest, type WireFormat, wireFormats } from "../../s
 interface OddError {
   readonly name: string;
   readonly create: () => unknown;
-  /** The answer; by default that of a fault, which is reported. */
-  readonly want?: { readonly code: Code; readonly message: string };
+  readonly want: { readonly code: Code; readonly message: string };
+  /** Whether it is a fault, and not meant as an answer. */
+  readonly isFault?: true;
 }
-
-const fault = { code: Code.Internal, message: "internal error" };
 
 const detail = { desc: WaterBedRequestSchema, value: { note: "enough" } };
 
@@ -24,10 +23,12 @@ const oddErrors: readonly OddError[] = [
   {
     name: "a ConnectError whose text is a number",
     create: () => Reflect.construct(ConnectError, [404]),
+    want: { code: Code.Unknown, message: "internal error" },
   },
   {
     name: "a ConnectError whose text is another error",
     create: () => Reflect.construct(ConnectError, [new Error("secret"), Code.NotFound]),
+    want: { code: Code.NotFound, message: "internal error" },
   },
   {
     name: "a ConnectError whose code is a name",
@@ -37,22 +38,28 @@ const oddErrors: readonly OddError[] = [
   {
     name: "a ConnectError whose text cannot be read",
     create: () => Object.defineProperty(new ConnectError("not you"), "rawMessage", { get: throwSecret }),
+    want: { code: Code.Internal, message: "internal error" },
+    isFault: true,
   },
   {
     name: "a ConnectError without details",
     create: () => Object.assign(new ConnectError("not you", Code.NotFound), { details: null }),
+    want: { code: Code.NotFound, message: "not you" },
   },
   {
     name: "a ConnectError with details of which one is a message",
     create: () => Object.assign(new ConnectError("not you", Code.NotFound), { details: [1, null, {}, detail] }),
+    want: { code: Code.NotFound, message: "not you" },
   },
   {
     name: "a ConnectError without metadata",
     create: () => Object.assign(new ConnectError("not you", Code.NotFound), { metadata: null }),
+    want: { code: Code.NotFound, message: "not you" },
   },
   {
     name: "a ConnectError whose metadata are a plain object",
     create: () => Object.assign(new ConnectError("not you", Code.NotFound), { metadata: { "x-why": "rain" } }),
+    want: { code: Code.NotFound, message: "not you" },
   },
   {
     name: "a ConnectError from another server whose text is half a character",
@@ -65,14 +72,20 @@ const oddErrors: readonly OddError[] = [
   {
     name: "an Error whose name cannot be read",
     create: () => Object.defineProperty(new Error("secret"), "name", { get: throwSecret }),
+    want: { code: Code.Internal, message: "internal error" },
+    isFault: true,
   },
   {
     name: "an Error whose class cannot be asked for",
     create: () => new Proxy(new Error("secret"), { getPrototypeOf: throwSecret }),
+    want: { code: Code.Internal, message: "internal error" },
+    isFault: true,
   },
   {
     name: "something else",
     create: () => new TypeError("secret"),
+    want: { code: Code.Internal, message: "internal error" },
+    isFault: true,
   },
 ];
 
@@ -165,13 +178,13 @@ describe.each(carrierNames)("over %s", (carrier) => {
   const handling = ["an interceptor", "a handler"];
 
   test.each(oddErrors)("$name is answered, wherever it is thrown in a request", async (error) => {
-    const { want = fault } = error;
+    const { want, isFault } = error;
     for (const place of [...judging, ...handling]) {
       const { body } = await gateway.ask(carrier, water(place, error));
       expect.soft(JSON.parse(body.toString()), place).toMatchObject(want);
       expect.soft(body.toString(), place).not.toContain("secret");
       const what = judging.includes(place) ? faultOfRequest : "a handler or an interceptor has failed";
-      expect.soft(reported.splice(0), place).toEqual(error.want === undefined ? [what] : []);
+      expect.soft(reported.splice(0), place).toEqual(isFault ? [what] : []);
       expect.soft(answered.splice(0), place).toMatchObject([expect.stringMatching(` ${want.code}$`)]);
     }
   });
@@ -186,28 +199,30 @@ describe.each(rpcFormats)("over $name", (format) => {
   test.each(oddErrors)("$name is answered", async (error) => {
     for (const place of ["admit", "a handler"]) {
       const answer = await gateway.ask("our HTTP/2", water(place, error, format));
-      expect.soft(readOutcome(format, answer), place).toEqual(error.want ?? fault);
+      expect.soft(readOutcome(format, answer), place).toEqual(error.want);
     }
   });
 });
 
-test("an error whose text is mended keeps its details, and one from another server not its metadata", async () => {
+test("what is usable of odd details and metadata is answered", async () => {
   const answers = await Promise.all(
     oddErrors.map(async (error) => await gateway.ask("our HTTP/2", water("admit", error))),
   );
   const bodies = answers.map(({ body }): unknown => JSON.parse(body.toString()));
-  expect(bodies).toContainEqual(expect.objectContaining({ details: [expect.objectContaining({ note: "enough" })] }));
+  const details: unknown = [expect.objectContaining({ note: "enough" })];
+  for (const message of ["not you", "\ufffd"])
+    expect(bodies).toContainEqual(expect.objectContaining({ message, details }));
   // Metadata from another server describe another call.
-  expect(answers.flatMap(({ header }) => header.filter(([name]) => name === "x-why"))).toEqual([]);
+  expect(answers.flatMap(({ header }) => header.filter(([name]) => name === "x-why"))).toEqual([["x-why", "rain"]]);
 });
 
 describe.each(["a handler in node:http", "a handler in node:http2"] as const)("over %s", (carrier) => {
   test.each(oddErrors)("$name in contextValues is answered and told like a refusal", async (error) => {
     const { body } = await gateway.ask(carrier, water("contextValues", error));
-    expect(JSON.parse(body.toString())).toMatchObject(error.want ?? fault);
-    expect(reported).toEqual(error.want === undefined ? [faultOfRequest] : []);
-    expect(failed).toEqual([(error.want ?? fault).code]);
-    expect(answered).toMatchObject([expect.stringMatching(` ${(error.want ?? fault).code}$`)]);
+    expect(JSON.parse(body.toString())).toMatchObject(error.want);
+    expect(reported).toEqual(error.isFault ? [faultOfRequest] : []);
+    expect(failed).toEqual([error.want.code]);
+    expect(answered).toMatchObject([expect.stringMatching(` ${error.want.code}$`)]);
   });
 
   const version = carrier === "a handler in node:http" ? "1.1" : "2";
@@ -215,12 +230,12 @@ describe.each(["a handler in node:http", "a handler in node:http2"] as const)("o
   test.each(formats)("errors in contextValues are answered in $name", async (format) => {
     for (const error of oddErrors) {
       const answer = await gateway.ask(carrier, water("contextValues", error, format));
-      expect.soft(readOutcome(format, answer), error.name).toEqual(error.want ?? fault);
+      expect.soft(readOutcome(format, answer), error.name).toEqual(error.want);
     }
   });
 
   test.each(oddErrors)("$name in what contextValues returns is answered", async (error) => {
     const { body } = await gateway.ask(carrier, water("what contextValues returns", error));
-    expect(JSON.parse(body.toString())).toMatchObject(error.want ?? fault);
+    expect(JSON.parse(body.toString())).toMatchObject(error.want);
   });
 });
