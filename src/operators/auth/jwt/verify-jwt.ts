@@ -1,4 +1,4 @@
-import { errors, jwtVerify, type JWTVerifyResult } from "jose";
+import { errors, jwtVerify, type JWTVerifyGetKey, type JWTVerifyResult } from "jose";
 
 import type { TimedOutcome } from "../outcome-cache.ts";
 import { clockSkewS, isSubject, readScopes, subjectMaxChars } from "../token-claims.ts";
@@ -36,8 +36,11 @@ const refusedForMs = 60_000;
  * a minute if it is bad, and not at all where time alone may change it (`nbf`, `iat`, keys that cannot be had).
  */
 export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<TimedOutcome> {
+  // An id that is not a text names no key: some providers send a number.
+  const findKey: JWTVerifyGetKey = ({ kid, ...header }, jws) =>
+    trusted.keys.find(typeof kid === "string" ? { ...header, kid } : header, jws);
   try {
-    const verified = await jwtVerify(text, trusted.keys.find, {
+    const verified = await jwtVerify(text, findKey, {
       algorithms: [...trusted.algorithms],
       issuer: trusted.issuer,
       audience: [...trusted.audiences],
@@ -72,9 +75,9 @@ function judgeClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: Tru
 }
 
 // `typ` is a media type whose "application/" may be omitted (RFC 7515 §4.1.9). Another type (`logout+jwt`, `dpop+jwt`)
-// means that the token is not an access token (RFC 8725 §3.11).
-function isFitType(type: string | undefined, { demandAccessTokenType }: TrustedIssuer): boolean {
-  const name = type?.toLowerCase().replace(/^application\//, "");
+// means that the token is not an access token (RFC 8725 §3.11); what is not a text names no type.
+function isFitType(type: unknown, { demandAccessTokenType }: TrustedIssuer): boolean {
+  const name = typeof type === "string" ? type.toLowerCase().replace(/^application\//, "") : undefined;
   return name === "at+jwt" || (!demandAccessTokenType && (name === undefined || name === "jwt"));
 }
 

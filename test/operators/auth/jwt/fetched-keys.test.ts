@@ -360,6 +360,19 @@ describe("keys that did not change", () => {
   });
 });
 
+test("a good key is used beside broken ones, and is the only one that a token without kid can mean", async () => {
+  using provider = await startProvider();
+  const [first] = provider.keys.map(({ jwk }) => jwk);
+  const document = JSON.stringify({ keys: [null, { ...first, x: "AA" }, first, { ...first, d: "AA" }] });
+  provider.answer = (_request, response) => void response.end(document);
+  const told: unknown[] = [];
+  const log: OperatorLog = { warn: () => {}, info: (fields, message) => told.push([fields, message]) };
+  using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } }, log);
+  expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+  expect(await outcomeOf(verifier, await provider.sign({}, { kid: undefined }))).toMatchObject({ kind: "principal" });
+  expect(told).toEqual([[{ issuer: provider.issuer, keys: 1 }, "keys changed"]]);
+});
+
 describe("keys that are withdrawn", () => {
   test("take every token that they verified with them", async () => {
     using provider = await startProvider();
@@ -414,7 +427,12 @@ describe("a misbehaving provider", () => {
     {
       name: "has keys that are no object",
       answer: (_request, response) => void response.end('{"keys":{"kid":1}}'),
-      want: /no array "keys" of objects/,
+      want: /no array "keys"$/,
+    },
+    {
+      name: "has a key that is broken and has the name of the last",
+      answer: (_request, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256","x":"AA","kid":"first"}]}'),
+      want: /none of the 1 keys/,
     },
     { name: "fails", answer: (_request, response) => void response.writeHead(500).end("oops"), want: /answered 500$/ },
   ])("that $name leaves the last keys in use, and the log says why", async ({ answer, want, fetchMs = hourMs }) => {

@@ -91,6 +91,14 @@ describe("a token that is taken", () => {
     expect(await outcomeOf(await provider.sign(claims, header))).toMatchObject({ kind: "principal" });
   });
 
+  test.each([
+    { name: "type", header: { typ: 5 } },
+    { name: "id of a key", header: { kid: 7 } },
+  ])("has a number for the $name, which counts as none", async ({ header }) => {
+    const token = await provider.sign({}, header, keys["ES256"]);
+    expect(await outcomeOf(token)).toMatchObject({ kind: "principal" });
+  });
+
   test("counts the last of two claims of one name (RFC 7519 §4)", async () => {
     const payload = JSON.stringify({ iss: provider.issuer, sub: "eve", aud: testAudience, exp: nowS + 60 });
     const token = await provider.sign(payload.replace("{", '{"sub":"ada",'));
@@ -275,6 +283,7 @@ describe("the type of RFC 9068, where it is demanded,", () => {
     { typ: "at+jwt", want: "principal" },
     { typ: "JWT", want: "invalid" },
     { typ: undefined, want: "invalid" },
+    { typ: 5, want: "invalid" },
   ])("makes typ $typ $want", async ({ typ, want }) => {
     const by = await open({ demandAccessTokenType: true });
     expect(await outcomeOf(await provider.sign({}, { typ }), by)).toMatchObject({ kind: want });
