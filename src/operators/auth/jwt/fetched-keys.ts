@@ -22,9 +22,12 @@ export interface FetchedKeysOptions {
 export interface KeyTiming {
   /** The time between a successful fetch and the next one. */
   readonly refreshMs: number;
-  /** How long keys are used after the last successful fetch. */
+  /** How long keys are used after the last successful fetch; by the wall clock, as jose measures it. */
   readonly usableMs: number;
-  /** The least time between a successful fetch and one that is caused by a token with an unknown key. */
+  /**
+   * The least time between a successful fetch and one that is caused by a token with an unknown key; by the wall clock
+   * too.
+   */
   readonly coolDownMs: number;
   /** How long one fetch may take, discovery included. */
   readonly fetchMs: number;

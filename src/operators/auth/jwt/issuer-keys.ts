@@ -6,7 +6,8 @@ export interface IssuerKeys {
    * Finds the key of a signature for jose, and may wait for a newer set where the token names an unknown key; any
    * number of such tokens causes one fetch.
    *
-   * Rejects with `JWKSNoMatchingKey`, with `JWKSMultipleMatchingKeys`, and with {@link KeysUnavailable}.
+   * Rejects with `JWKSNoMatchingKey`, with `JWKSMultipleMatchingKeys`, and with {@link KeysUnavailable}; with
+   * `JOSENotSupported` for an `alg` that is not asymmetric. No key of the set is broken: each was imported before.
    */
   readonly find: JWTVerifyGetKey;
 
