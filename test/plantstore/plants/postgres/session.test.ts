@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -715,6 +715,18 @@ test("a URL is read for each connection as it is then", async () => {
   session.discard();
   await expect(session.query("SELECT current_user")).resolves.toEqual([["rotated"]]);
   await session.close();
+});
+
+test("a certificate that a URL names may be missing for a moment: the last one stays", () => {
+  const authority = folder.file("replaced.pem");
+  const url = `postgres://old:word@a/p?sslmode=verify-full&sslrootcert=${authority}`;
+  writeFileSync(authority, "first");
+  const followed = followServerUrl(url, () => url);
+  writeFileSync(authority, "second");
+  const ca = (): unknown => followed.hosts[0]?.ways[0]?.ssl;
+  expect(ca()).toMatchObject({ ca: "second" });
+  rmSync(authority);
+  expect(ca()).toMatchObject({ ca: "second" });
 });
 
 test.each([

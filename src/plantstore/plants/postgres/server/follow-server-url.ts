@@ -3,19 +3,26 @@ import { parseUrl } from "./parse-url.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
 
 /**
- * Returns the server of a URL whose user and password may change while it is used.
+ * Returns the server of a URL whose user and password may change while it is used. While a file that the URL names is
+ * missing, the server stays as it was last read.
  *
  * @param currentUrl - returns the URL as it is now, one that {@link demandSameDatabase} has let through; called for each
  * connection
  * @throws StoreOpenError when the URL cannot be used
  */
 export function followServerUrl(url: string, currentUrl: () => string): Server {
-  const { name, mustBeWritable } = readServerUrl(url);
+  const { name, mustBeWritable, ...first } = readServerUrl(url);
+  let { hosts } = first;
   return {
     name,
     mustBeWritable,
     get hosts() {
-      return readServerUrl(currentUrl()).hosts;
+      try {
+        ({ hosts } = readServerUrl(currentUrl()));
+      } catch (fault) {
+        if (!(fault instanceof StoreOpenError)) throw fault;
+      }
+      return hosts;
     },
   };
 }
