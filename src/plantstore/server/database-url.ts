@@ -90,18 +90,21 @@ export interface FollowedDatabase {
  */
 export async function followDatabase(location: Database, log: Log): Promise<FollowedDatabase> {
   if (location.kind !== "postgres" || location.urlFile === undefined) return { location };
-  let current = location.url;
+  const { url, urlFile } = location;
+  let current = url;
+  const take = (renewed: string): ParseResult<object> => {
+    const same = orProblem("name the same database", () => demandSameDatabase(url, renewed));
+    // The reason could show a part of a password that is not encoded.
+    if (same.kind === "problems") return notParsed("only user and password of the URL may change");
+    current = renewed;
+    return parsed({});
+  };
   const file = await watchFile({
-    paths: [location.urlFile],
+    paths: [urlFile],
     what: "file of the database URL",
     limitBytes: urlFileBytesMax,
     log,
-    take: (text) =>
-      orProblem("name the same database", () => {
-        demandSameDatabase(location.url, urlIn(text));
-        current = urlIn(text);
-        return {};
-      }),
+    take: (text) => take(urlIn(text)),
   });
   return { location: { ...location, currentUrl: () => current }, file: valueOf(file, "DATABASE_URL_FILE must ") };
 }

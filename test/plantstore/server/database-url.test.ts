@@ -43,18 +43,29 @@ describe("a file with the URL of a database", () => {
       return location.kind === "postgres" ? location.currentUrl?.() : undefined;
     };
     expect(await currentUrl("postgres://new:pw2@db/p\r\n")).toBe("postgres://new:pw2@db/p");
-    for (const text of ["postgres://new:thr", "postgres://new:pw3@db", "mysql://new:pw3@db/p"]) {
+    const refused = [
+      "postgres://new:thr",
+      "postgres://new:pw3@db",
+      "mysql://new:pw3@db/p",
+      "postgres://new:se/cr?etPart=1@db/p",
+      "postgres://new:se/cr?sslmode=etPart@db/p",
+    ];
+    for (const text of refused) {
       expect(await currentUrl(text)).toBe("postgres://new:pw2@db/p");
+      expect(await currentUrl("postgres://new:pw2@db/p\r\n")).toBe("postgres://new:pw2@db/p");
     }
     expect(await currentUrl("postgres://new:pw4@db/p")).toBe("postgres://new:pw4@db/p");
     file?.close();
     const reloaded = "file of the database URL reloaded";
     expect(lines().map(({ msg }) => msg)).toEqual([
       reloaded,
-      ...Array<string>(3).fill("file of the database URL refused, the one before stays"),
+      ...refused.flatMap(() => [
+        "file of the database URL refused, the one before stays",
+        "file of the database URL is the one before again",
+      ]),
       reloaded,
     ]);
-    expect(JSON.stringify(lines())).not.toMatch(/:pw|:thr/);
+    expect(JSON.stringify(lines())).not.toMatch(/pw|thr|etPart/);
   });
 
   test("that says another database than the settings is a wrong configuration", async () => {
