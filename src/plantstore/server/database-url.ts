@@ -83,8 +83,8 @@ export interface FollowedDatabase {
 }
 
 /**
- * Watches the file that the URL of a database is from, if it is from one. User and password may change in it; any other
- * text is logged, and the last URL stays.
+ * Watches the file that the URL of a database is from, if it is from one, and reads it for each connection as well. User
+ * and password may change in it; that there is any other text is logged, and the last URL stays.
  *
  * @throws ConfigurationError when the file cannot be used
  */
@@ -106,7 +106,13 @@ export async function followDatabase(location: Database, log: Log): Promise<Foll
     log,
     take: (text) => take(urlIn(text)),
   });
-  return { location: { ...location, currentUrl: () => current }, file: valueOf(file, "DATABASE_URL_FILE must ") };
+  // Read for each connection, because the watch is late, and a password that is refused is not tried again.
+  const currentUrl = (): string => {
+    const read = readDatabaseUrlFile(urlFile);
+    if (read.kind === "value") take(read.value.url);
+    return current;
+  };
+  return { location: { ...location, currentUrl }, file: valueOf(file, "DATABASE_URL_FILE must ") };
 }
 
 function orProblem<Value>(must: string, read: () => Value): ParseResult<Value> {

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../../../src/operators/operations/index.ts";
 import { followDatabase, readDatabaseUrlFile } from "../../../src/plantstore/server/database-url.ts";
@@ -66,6 +66,21 @@ describe("a file with the URL of a database", () => {
       reloaded,
     ]);
     expect(JSON.stringify(lines())).not.toMatch(/pw|thr|etPart/);
+  });
+
+  test("is read for each connection, without waiting until a change is noticed", async () => {
+    using folder = createTempFolder();
+    const urlFile = folder.file("url");
+    writeFileSync(urlFile, "postgres://old:pw1@db/p");
+    const followed = await followDatabase({ kind: "postgres", url: "postgres://old:pw1@db/p", urlFile }, silentLog);
+    followed.file?.close();
+    const currentUrl = (): unknown => followed.location.kind === "postgres" && followed.location.currentUrl?.();
+    writeFileSync(urlFile, "postgres://new:pw2@db/p\n");
+    expect(currentUrl()).toBe("postgres://new:pw2@db/p");
+    writeFileSync(urlFile, "postgres://new:pw3@other/p");
+    expect(currentUrl()).toBe("postgres://new:pw2@db/p");
+    rmSync(urlFile);
+    expect(currentUrl()).toBe("postgres://new:pw2@db/p");
   });
 
   test("that says another database than the settings is a wrong configuration", async () => {
