@@ -47,34 +47,33 @@ export interface CredentialErrors {
  * Returns the errors of one realm: each has the code, the message and the challenge of its situation.
  *
  * The texts say *that* a token is bad, expired or lacks a scope, so that a client knows whether to fetch another one.
- * They never say why, which would only help someone who is guessing tokens. The error is new for each call, because
- * Connect writes to its metadata.
+ * They never say why, which would only help someone who is guessing tokens. Anyone can cause these refusals, so their
+ * challenges are formatted once; the error is new for each call, because Connect writes to its metadata.
  *
  * @throws RangeError when the realm or the URL contains characters that a header field cannot carry
  */
 export function createCredentialErrors(realm: string, resourceMetadata: string | undefined): CredentialErrors {
-  function unauthenticated(message: string, error: Challenge["error"], cause: CredentialRefusal): ConnectError {
-    const errorDescription = error && message;
-    const field = formatChallenge({ realm, error, errorDescription, resourceMetadata });
-    return new ConnectError(message, Code.Unauthenticated, { "www-authenticate": field }, [], cause);
+  function unauthenticated(message: string, error?: Challenge["error"]): (cause: CredentialRefusal) => ConnectError {
+    const field = formatChallenge({ realm, error, errorDescription: error && message, resourceMetadata });
+    return (cause) => new ConnectError(message, Code.Unauthenticated, { "www-authenticate": field }, [], cause);
   }
-  // Before the first call is refused.
-  formatChallenge({ realm, resourceMetadata });
+  // RFC 6750 §3.1: a request without any bearer credential gets no error code.
+  const missing = unauthenticated("a bearer token is required");
+  const malformed = unauthenticated("the Authorization header is not one bearer token", "invalid_request");
+  const expired = unauthenticated("the token has expired", "invalid_token");
+  const invalid = unauthenticated("the token is not valid", "invalid_token");
 
   return {
     credential(kind) {
-      if (kind === "malformed") {
-        const cause = new CredentialRefusal(kind, "not one bearer token");
-        return unauthenticated("the Authorization header is not one bearer token", "invalid_request", cause);
-      }
-      // RFC 6750 §3.1: a request without any bearer credential gets no error code.
-      return unauthenticated("a bearer token is required", undefined, new CredentialRefusal(kind, "no bearer token"));
+      return kind === "malformed"
+        ? malformed(new CredentialRefusal(kind, "not one bearer token"))
+        : missing(new CredentialRefusal(kind, "no bearer token"));
     },
     token(problem) {
       if (problem.kind === "unavailable") return cannotBeChecked(problem);
-      const kind = problem.kind === "expired" ? "expired" : "invalid";
-      const message = kind === "expired" ? "the token has expired" : "the token is not valid";
-      return unauthenticated(message, "invalid_token", new CredentialRefusal(kind, problem.reason));
+      return problem.kind === "expired"
+        ? expired(new CredentialRefusal("expired", problem.reason))
+        : invalid(new CredentialRefusal("invalid", problem.reason));
     },
     scope(scope) {
       const errorDescription = `the token lacks the scope ${scope}`;
