@@ -8,6 +8,8 @@ export class ChunkedReader {
   /** Bytes that are left of the chunk. */
   #chunkBytes = 0;
   #extensionBytes = 0;
+  /** Bytes of a line with extensions among which its end is not. */
+  #lineBytesSeen = 0;
   readonly #trailerBytesMax: number;
 
   constructor(trailerBytesMax: number) {
@@ -35,18 +37,32 @@ export class ChunkedReader {
 
   #readSize(incoming: Incoming): HttpProblem | "more" | "open" {
     const { bytes, at } = incoming;
-    const end = bytes.indexOf("\r\n", at, "latin1");
-    const line = bytes.toString("latin1", at, end < 0 ? Math.min(bytes.byteLength, at + lineBytesMax) : end);
-    const [, size, extensions] = (end < 0 ? partOfChunkLine : chunkLine).exec(line) ?? [];
-    if (size === undefined || extensions === undefined) return notHttp();
-    const extensionBytes = this.#extensionBytes + extensions.length;
+    let end = at;
+    let size = 0;
+    for (let digit = hexDigit(bytes[end]); digit >= 0 && end - at <= digitsMax; digit = hexDigit(bytes[++end])) {
+      size = size * 16 + digit;
+    }
+    if (end === at || end - at > digitsMax) return notHttp();
+    const extensionsAt = end;
+    if (bytes[end] === semicolon) end = this.#endOfExtensions(incoming, end);
+    const extensionBytes = this.#extensionBytes + end - extensionsAt;
     if (extensionBytes > extensionBytesMax) return new HttpProblem(413, "the chunk extensions are too large");
-    if (end < 0) return "open";
-    incoming.use(end + 2);
+    const read = useLineEnd(incoming, end);
+    if (read !== "more") return read;
+    if (end > extensionsAt && !chunkExtensions.test(bytes.toString("latin1", extensionsAt, end))) return notHttp();
+    this.#lineBytesSeen = 0;
     this.#extensionBytes = extensionBytes;
-    this.#chunkBytes = Number.parseInt(size, 16);
-    this.#part = this.#chunkBytes === 0 ? "trailer" : "data";
+    this.#chunkBytes = size;
+    this.#part = size === 0 ? "trailer" : "data";
     return "more";
+  }
+
+  /** Returns where the extensions end: at a CR or LF, or with what has arrived. */
+  #endOfExtensions({ bytes, at }: Incoming, from: number): number {
+    let end = Math.max(from, at + this.#lineBytesSeen);
+    while (end < bytes.byteLength && bytes[end] !== cr && bytes[end] !== lf) end++;
+    this.#lineBytesSeen = end - at;
+    return end;
   }
 
   #readData(incoming: Incoming): Buffer {
@@ -57,12 +73,9 @@ export class ChunkedReader {
   }
 
   #readDataEnd(incoming: Incoming): HttpProblem | "more" | "open" {
-    const { bytes, at, left } = incoming;
-    if (bytes[at] !== cr || (left > 1 && bytes[at + 1] !== lf)) return notHttp();
-    if (left === 1) return "open";
-    incoming.use(at + 2);
-    this.#part = "size";
-    return "more";
+    const read = useLineEnd(incoming, incoming.at);
+    if (read === "more") this.#part = "size";
+    return read;
   }
 
   /** Drops the trailer fields (§7.1.2), but checks them first: the next request begins where they end. */
@@ -83,19 +96,34 @@ function saysLength(trailer: HeaderFields): boolean {
   return contentLength !== null || transferEncoding !== null;
 }
 
-// RFC 9112 §7.1, without the white space that recipients need not take: a size, with leading zeros 13 hexadecimal
-// digits at most, which are 52 bits and still exact; then each extension is ";" and a token, perhaps "=" and a token or
-// a quoted string.
-const chunkLine =
-  /^([0-9A-Fa-f]{1,13})((?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*)$/;
-// What such a line may begin with.
-const partOfChunkLine = /^([0-9A-Fa-f]{1,13})((?:;[^\r\n]*)?)\r?$/;
+/** Uses what comes up to a CR LF, which must be at `end`. */
+function useLineEnd(incoming: Incoming, end: number): HttpProblem | "more" | "open" {
+  const { bytes } = incoming;
+  const left = bytes.byteLength - end;
+  if ((left > 0 && bytes[end] !== cr) || (left > 1 && bytes[end + 1] !== lf)) return notHttp();
+  if (left < 2) return "open";
+  incoming.use(end + 2);
+  return "more";
+}
+
+/** Returns the value of a hexadecimal digit; -1 for anything else. */
+function hexDigit(octet = 0): number {
+  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
+  const lower = octet | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+}
+
+// RFC 9112 §7.1.1, without the white space that recipients need not take: each is ";" and a token, perhaps "=" and a
+// token or a quoted string.
+const chunkExtensions =
+  /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/;
 
 const lf = 0x0a;
 const cr = 0x0d;
+const semicolon = 0x3b;
+/** The most digits of a chunk's size, with leading zeros: 13 hexadecimal digits are 52 bits, still exact. */
+const digitsMax = 13;
 
 /** Bytes of all chunk extensions of a body, which nobody reads (RFC 9112 §7.1.1). */
 // As in node: enough for signatures of chunks, and far below what would cost anything.
 const extensionBytesMax = 16 * 1024;
-/** Bytes of a line that are looked at while it has no end: more than a size and all extensions. */
-const lineBytesMax = extensionBytesMax + 32;
