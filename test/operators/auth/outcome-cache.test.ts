@@ -37,13 +37,44 @@ describe("OutcomeCache", () => {
   });
 
   test.each([
-    { name: "the last twenty thousand good tokens", outcome: good, most: 20_000 },
-    { name: "the last two thousand bad tokens", outcome: bad, most: 2000 },
-  ])("keeps $name", ({ outcome, most }) => {
+    { name: "the last ten thousand good tokens, and twice that at most", outcome: good, least: 10_000, most: 20_000 },
+    { name: "the last thousand bad tokens, and twice that at most", outcome: bad, least: 1000, most: 2000 },
+  ])("keeps $name", ({ outcome, least, most }) => {
     const known = new OutcomeCache();
-    for (let n = 0; n < 50_000; n += 1) known.set(String(n), { outcome, untilMs: 1000 });
-    const kept = Array.from({ length: 50_000 }, (_, n) => String(n)).filter((digest) => known.get(digest, 0));
-    expect([kept.length, kept[0]]).toEqual([most, String(50_000 - most)]);
+    for (let n = 0; n < 50_500; n += 1) known.set(String(n), { outcome, untilMs: 1000 });
+    // From the last one back: what is used is young again, and takes the place of what was verified before.
+    const last = Array.from({ length: 50_500 }, (_, n) => String(50_499 - n));
+    const kept = last.findIndex((digest) => known.get(digest, 0) === undefined);
+    expect(kept).toBeGreaterThanOrEqual(least);
+    expect(kept).toBeLessThanOrEqual(most);
+  });
+
+  test.each([
+    { name: "good", outcome: good },
+    { name: "bad", outcome: bad },
+  ])("keeps a $name token that is used, however many come after it", ({ outcome }) => {
+    const known = new OutcomeCache();
+    known.set("ada's", { outcome, untilMs: 1000 });
+    for (let n = 0; n < 50_000; n += 1) {
+      known.set(String(n), { outcome, untilMs: 1000 });
+      known.get("ada's", 0);
+    }
+    expect(known.get("ada's", 0)?.outcome).toEqual(outcome);
+  });
+
+  test("forgets nothing when a token is verified again", () => {
+    const known = new OutcomeCache();
+    for (let n = 0; n < 20_000; n += 1) known.set(String(n), { outcome: good, untilMs: 1000 });
+    for (let again = 0; again < 2; again += 1) known.set("19999", { outcome: good, untilMs: 1000 });
+    expect(known.get("0", 0)?.outcome).toEqual(good);
+  });
+
+  test("calls a token bad whose good outcome is of the old generation", () => {
+    const known = new OutcomeCache();
+    known.set("ada's", { outcome: good, untilMs: 1000 });
+    for (let n = 0; n < 10_000; n += 1) known.set(String(n), { outcome: good, untilMs: 1000 });
+    known.set("ada's", { outcome: bad, untilMs: 1000 });
+    expect(known.get("ada's", 0)?.outcome).toEqual(bad);
   });
 
   test("keeps good tokens in a flood of bad ones", () => {
