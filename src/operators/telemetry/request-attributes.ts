@@ -26,7 +26,7 @@ export function httpAttributes(answer: AnsweredRequest): Attributes {
   const { httpMethod, httpRoute, httpStatus, httpVersion, scheme } = answer;
   const code = blamedCode(answer);
   return {
-    "http.request.method": knownMethod(httpMethod),
+    "http.request.method": knownMethods.includes(httpMethod) ? httpMethod : "_OTHER",
     "url.scheme": scheme,
     ...(httpVersion !== undefined && { "network.protocol.version": httpVersion === "2.0" ? "2" : httpVersion }),
     ...(httpRoute !== undefined && { "http.route": httpRoute }),
@@ -36,11 +36,18 @@ export function httpAttributes(answer: AnsweredRequest): Attributes {
   };
 }
 
-/** Returns a text that differs where the attributes of two requests do, and has few values, as they have. */
-export function seriesKey(answer: AnsweredRequest): string {
-  const { protocol, procedure, httpRoute, httpMethod, httpStatus, httpVersion, scheme, error } = answer;
-  const request = `${protocol} ${procedure} ${httpRoute} ${knownMethod(httpMethod)} ${httpVersion} ${scheme}`;
-  return `${request} ${httpStatus} ${error?.code}`;
+/** Returns a number that two calls of a method share exactly when their {@link rpcAttributes} are the same. */
+export function rpcSeriesKey({ protocol, error }: AnsweredRequest): number {
+  return (error?.code ?? 0) * 2 + (protocol === "connect" ? 1 : 0);
+}
+
+/** Returns a number that two requests of a route share exactly when their {@link httpAttributes} are the same. */
+export function httpSeriesKey(answer: AnsweredRequest): number {
+  const { httpMethod, httpStatus, httpVersion, scheme } = answer;
+  const method = knownMethods.indexOf(httpMethod) + 1;
+  const version = httpVersions.indexOf(httpVersion);
+  const outcome = (blamedCode(answer) ?? 0) * 1_000 + httpStatus;
+  return ((outcome * 16 + method) * 4 + version) * 2 + (scheme === "https" ? 1 : 0);
 }
 
 /**
@@ -52,12 +59,10 @@ function blamedCode({ error, procedure }: AnsweredRequest): Code | undefined {
   return error.code === Code.Unimplemented && procedure === undefined ? undefined : error.code;
 }
 
+const httpVersions: readonly AnsweredRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
+
 // RFC 9110 §9 and RFC 5789. Clients may invent others, each of which would be a series of its own.
 const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
-
-function knownMethod(httpMethod: string): string {
-  return knownMethods.includes(httpMethod) ? httpMethod : "_OTHER";
-}
 
 /** Returns whether the conventions for RPC blame the server; other errors are answers to what the client asked. */
 function isServerError(error: AnsweredRequest["error"]): error is ConnectError {

@@ -1,7 +1,7 @@
 import type { AnsweredRequest } from "@plantstore/gateway";
 import { durationBounds, type Metrics } from "./metrics.ts";
-import type { HistogramSeries } from "./series.ts";
-import { httpAttributes, rpcAttributes, seriesKey } from "./request-attributes.ts";
+import type { CounterSeries, HistogramSeries } from "./series.ts";
+import { httpAttributes, httpSeriesKey, rpcAttributes, rpcSeriesKey } from "./request-attributes.ts";
 
 /** Options of {@link createRequestMetrics}. */
 export interface RequestMetricsOptions {
@@ -20,6 +20,22 @@ export function createRequestMetrics(
   metrics: Metrics,
   { refusalOf }: RequestMetricsOptions = {},
 ): (answer: AnsweredRequest) => void {
+  const count = createRequestCounter(metrics);
+  if (refusalOf === undefined) return count;
+  const refusals = metrics.counter({
+    name: "gateway.refusals",
+    unit: "{request}",
+    description: "Requests that were refused before anything was done for them, by reason",
+  });
+  const byKind = new Map<string, CounterSeries>();
+  return (answer) => {
+    count(answer);
+    const kind = answer.error === undefined ? undefined : refusalOf(answer);
+    if (kind !== undefined) findOrOpen(byKind, kind, () => refusals.with({ kind })).add(1);
+  };
+}
+
+function createRequestCounter(metrics: Metrics): (answer: AnsweredRequest) => void {
   const rpc = metrics.histogram(
     { name: "rpc.server.call.duration", unit: "s", description: "Duration of calls over gRPC, gRPC-Web and Connect" },
     durationBounds,
@@ -28,26 +44,29 @@ export function createRequestMetrics(
     { name: "http.server.request.duration", unit: "s", description: "Duration of REST calls and other HTTP requests" },
     durationBounds,
   );
-  // Attributes are made once for each series.
-  const known = new Map<string, HistogramSeries>();
-  const count = (answer: AnsweredRequest): void => {
-    const key = seriesKey(answer);
-    let series = known.get(key);
-    if (series === undefined) {
-      series = answer.protocol === "rest" ? http.with(httpAttributes(answer)) : rpc.with(rpcAttributes(answer));
-      known.set(key, series);
-    }
-    series.record(answer.durationMs / 1_000);
-  };
-  if (refusalOf === undefined) return count;
-  const refusals = metrics.counter({
-    name: "gateway.refusals",
-    unit: "{request}",
-    description: "Requests that were refused before anything was done for them, by reason",
-  });
+  // Two look-ups find a series. Making a text to look it up by would cost more than everything else.
+  const rpcSeries = new Map<string, Map<number, HistogramSeries>>();
+  const httpSeries = new Map<string, Map<number, HistogramSeries>>();
   return (answer) => {
-    count(answer);
-    const kind = answer.error === undefined ? undefined : refusalOf(answer);
-    if (kind !== undefined) refusals.with({ kind }).add(1);
+    const seconds = answer.durationMs / 1_000;
+    if (answer.protocol === "rest") {
+      const ofRoute = findOrOpen(httpSeries, answer.httpRoute ?? "", newSeriesMap);
+      findOrOpen(ofRoute, httpSeriesKey(answer), () => http.with(httpAttributes(answer))).record(seconds);
+    } else {
+      const ofMethod = findOrOpen(rpcSeries, answer.procedure ?? "", newSeriesMap);
+      findOrOpen(ofMethod, rpcSeriesKey(answer), () => rpc.with(rpcAttributes(answer))).record(seconds);
+    }
   };
+}
+
+function newSeriesMap(): Map<number, HistogramSeries> {
+  return new Map();
+}
+
+function findOrOpen<Key, One>(known: Map<Key, One>, key: Key, open: () => One): One {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const opened = open();
+  known.set(key, opened);
+  return opened;
 }

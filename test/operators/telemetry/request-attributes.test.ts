@@ -1,7 +1,12 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import type { AnsweredRequest } from "../../../src/gateway/index.ts";
-import { httpAttributes, seriesKey } from "../../../src/operators/telemetry/request-attributes.ts";
+import {
+  httpAttributes,
+  httpSeriesKey,
+  rpcAttributes,
+  rpcSeriesKey,
+} from "../../../src/operators/telemetry/request-attributes.ts";
 
 const answered: AnsweredRequest = {
   procedure: undefined,
@@ -67,7 +72,7 @@ test.each(outcomes)("$name has an error.type if the server is to blame: $want", 
   expect(httpAttributes(outcomeOf(outcome))["error.type"]).toBe(outcome.want);
 });
 
-test("requests with different attributes have different keys, and none for each method that a client invents", () => {
+test("two requests share a series exactly if their attributes are the same", () => {
   const requests = outcomes.flatMap((outcome) =>
     ["GET", "HEAD", "PATCH", "MINE", "YOURS"].flatMap((httpMethod) =>
       (["2.0", "1.1", "1.0", undefined] as const).flatMap((httpVersion) =>
@@ -75,7 +80,18 @@ test("requests with different attributes have different keys, and none for each 
       ),
     ),
   );
-  const shown = new Map(requests.map((request) => [seriesKey(request), JSON.stringify(httpAttributes(request))]));
-  expect(new Set(shown.values())).toEqual(new Set(requests.map((request) => JSON.stringify(httpAttributes(request)))));
-  expect([...shown.keys()].filter((key) => /MINE|YOURS/.test(key))).toEqual([]);
+  expectOneKeyForEach(requests.map((request) => [httpSeriesKey(request), JSON.stringify(httpAttributes(request))]));
 });
+
+test("two calls of a method share a series exactly if their attributes are the same", () => {
+  const calls = outcomes
+    .map((outcome) => ({ ...outcomeOf(outcome), procedure }))
+    .flatMap((call) => (["grpc", "grpc-web", "connect"] as const).map((protocol) => ({ ...call, protocol })));
+  expectOneKeyForEach(calls.map((call) => [rpcSeriesKey(call), JSON.stringify(rpcAttributes(call))]));
+});
+
+function expectOneKeyForEach(series: readonly (readonly [key: number, attributes: string])[]): void {
+  const pairs = new Set(series.map(([key, attributes]) => `${key} ${attributes}`));
+  const counts = [new Set(series.map(([key]) => key)).size, new Set(series.map(([, attributes]) => attributes)).size];
+  expect(counts).toEqual([pairs.size, pairs.size]);
+}
