@@ -106,6 +106,12 @@ export const ordinaryCall: SpentRow["run"] = onStreams("greenhouse", (id) => [
 ]);
 
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
+
+/** A call whose body is gRPC-Web-text. */
+function postText(text: string): Buffer {
+  return post(waterBed, "application/grpc-web-text+proto", Buffer.from(text), "x-grpc-web: 1");
+}
+
 const bomb = Buffer.alloc(readMaxBytes + 1);
 const compressed: readonly { readonly coding: string; readonly bytes: Buffer }[] = [
   { coding: "gzip", bytes: gzipSync(bomb) },
@@ -289,10 +295,13 @@ export const spentRows: readonly SpentRow[] = [
     what: "a KiB of gRPC-Web-text",
     atMost: "2",
     n: 250,
-    run: large("greenhouse", (n) => {
-      const text = encodeEnvelope(0, Buffer.alloc(n * 768)).toString("base64");
-      return post(waterBed, "application/grpc-web-text+proto", Buffer.from(text), "x-grpc-web: 1");
-    }),
+    run: large("greenhouse", (n) => postText(encodeEnvelope(0, Buffer.alloc(n * 768)).toString("base64"))),
+  },
+  {
+    what: "a KiB of gRPC-Web-text that is padded after each octet",
+    atMost: "2",
+    n: 1250,
+    run: large("greenhouse", (n) => postText("AA==".repeat(n * 256))),
   },
   ...compressed.map(({ coding, bytes }) => ({
     what: `a body that ${coding} makes larger than 4 MiB`,

@@ -13,7 +13,6 @@ export {
   readPartialJson,
 } from "./read-json.ts";
 export { anyToJson, createJsonFieldWriter, writeJson, type WriteJsonOptions } from "./write-json.ts";
-export { parseBase64 } from "./base64.ts";
 export {
   asFieldValues,
   createFieldSetter,
