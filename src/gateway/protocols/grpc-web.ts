@@ -23,6 +23,10 @@ export class GrpcWebCall extends EnvelopedCall {
     if (text) this.bodyLimitBytes = grpcWebTextBytes(this.bodyLimitBytes);
   }
 
+  override announcedBytes(firstPiece: Uint8Array): number {
+    return this.#text ? 0 : super.announcedBytes(firstPiece);
+  }
+
   override readMessage(body: Uint8Array): Message | Promise<Message> {
     return super.readMessage(this.#text ? decodeGrpcWebText(body) : body);
   }

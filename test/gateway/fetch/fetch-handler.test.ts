@@ -13,7 +13,7 @@ import {
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../support/carriers/exchange.ts";
 import { exchangeFetch, openFetch, openFetchUpload } from "../../support/carriers/fetch.ts";
-import { collectGarbage } from "../../support/carriers/held-bytes.ts";
+import { collectGarbage, heldBytes } from "../../support/carriers/held-bytes.ts";
 import { within } from "../../support/deadline.ts";
 import { reasonOf } from "../../support/gateway/call-end.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../support/gateway/envelope.ts";
@@ -230,6 +230,26 @@ describe("a request over Fetch", () => {
       }),
     );
     expect(await within(kept.promise, "a thousand pieces")).toBeLessThan(100);
+  });
+
+  test("takes memory for what has arrived of it, whatever its base64 would mean as a prefix", async () => {
+    const arrived = Promise.withResolvers<void>();
+    const left = new AbortController();
+    let sentBytes = 0;
+    const { body } = pulled((controller) => {
+      if (sentBytes >= 1_000_000) return arrived.resolve();
+      sentBytes += 100_000;
+      controller.enqueue(new Uint8Array(100_000).fill(0x41));
+    });
+    const headers = { "content-type": "application/grpc-web-text+proto" };
+    const url = `http://fetch.example${service}/WaterBed`;
+    const before = await heldBytes();
+    const answer = serve({})(new Request(url, { method: "POST", headers, body, duplex: "half", signal: left.signal }));
+    await within(arrived.promise, "the body");
+    const takenBytes = (await heldBytes()) - before;
+    left.abort();
+    await answer;
+    expect(takenBytes).toBeLessThan(3 * sentBytes);
   });
 
   test.each<{ what: string; pull: Pull }>([
