@@ -101,14 +101,12 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
     if (this.#partial === undefined) {
       const end = at + envelopeBytes(piece, at);
       if (end > at && end <= piece.byteLength) {
-        this.#at = end;
+        this.#advance(end);
         return this.#read(toEnvelope(piece, at, end, this.#readMaxBytes));
       }
       if (at === piece.byteLength) return undefined;
     }
     const whole = this.#collect();
-    // So that the chunk is not kept while we wait for the client.
-    if (this.#at === piece.byteLength) this.add(noBytes);
     return whole && this.#read(toEnvelope(whole, 0, whole.byteLength, this.#readMaxBytes));
   }
 
@@ -135,7 +133,13 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   #collectAnnounced(partial: CollectedBytes): void {
     const part = this.#piece.subarray(this.#at, this.#at + partial.announcedBytes - partial.byteLength);
     partial.add(part);
-    this.#at += part.byteLength;
+    this.#advance(this.#at + part.byteLength);
+  }
+
+  #advance(at: number): void {
+    this.#at = at;
+    // So that the chunk is not kept while we wait for the client.
+    if (at === this.#piece.byteLength) this.add(noBytes);
   }
 }
 

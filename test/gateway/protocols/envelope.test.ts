@@ -8,6 +8,7 @@ import {
   writeEnvelope,
 } from "../../../src/gateway/protocols/envelope.ts";
 import { readMessages } from "../../../src/gateway/protocols/message-splitter.ts";
+import { collectGarbage } from "../../support/carriers/held-bytes.ts";
 import { collect } from "../../support/collect.ts";
 import { costRatio } from "../../support/cost-ratio.ts";
 
@@ -86,6 +87,27 @@ describe("EnvelopeReader", () => {
     const messages = readAll([bytes(...whole, ...first), ...others], limitBytes)[Symbol.asyncIterator]();
     expect(await messages.next()).toEqual({ done: false, value: Buffer.of(7) });
     await expect(messages.next()).rejects.toMatchObject({ code });
+  });
+
+  test.each([
+    { name: "ends with a message", octets: [0, 0, 0, 0, 1, 7] },
+    { name: "ends within a prefix", octets: [0, 0, 0, 0, 1, 7, 0, 0] },
+    { name: "ends within a message", octets: [0, 0, 0, 0, 1, 7, 0, 0, 0, 0, 2, 8] },
+  ])("keeps no piece that $name while the next one is awaited", async ({ octets }) => {
+    const reader = new EnvelopeReader(limitBytes, messageOf);
+    const given = (): WeakRef<Uint8Array> => {
+      const piece = bytes(...octets);
+      reader.add(piece);
+      return new WeakRef(piece);
+    };
+    const piece = given();
+    expect(reader.take()).toEqual(Buffer.of(7));
+    expect(reader.take()).toBeUndefined();
+    // What a WeakRef was made of in this turn stays until its end.
+    await new Promise(setImmediate);
+    collectGarbage();
+    expect(piece.deref()).toBeUndefined();
+    expect(reader.take()).toBeUndefined();
   });
 
   test("costs no more for an octet of a long message than for one of many short messages", async () => {
