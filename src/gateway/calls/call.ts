@@ -11,7 +11,7 @@ import {
   type AbortReceiver,
   type BodyReceiver,
   type Exchange,
-  type HttpProblem,
+  HttpProblem,
   noBytes,
   startDeadline,
 } from "../carriers/index.ts";
@@ -102,8 +102,17 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     if (timeoutMs === 0) return this.#expire();
     // Rounded up, because less than a millisecond is still some time.
     if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(Math.ceil(timeoutMs), () => this.#expire());
-    if (requestGate === undefined) this.read();
+    if (requestGate === undefined) this.#startRead();
     else this.#pass(requestGate);
+  }
+
+  #startRead(): void {
+    try {
+      this.read();
+    } catch (error) {
+      // The program has read the body before.
+      this.fail(error instanceof HttpProblem ? httpError(error) : error);
+    }
   }
 
   /** Calls the user's request gate, which Connect runs before the body is read. */
@@ -111,7 +120,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     const asked = (async () => await gate(this.view))();
     asked.then(
       () => {
-        if (!this.done) this.read();
+        if (!this.done) this.#startRead();
       },
       (error: unknown) => {
         this.fail(error);

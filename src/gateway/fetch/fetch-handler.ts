@@ -34,7 +34,7 @@ export function createFetchHandler({ table, limits, serve, refuse }: Serving): F
     const match = matchRequest(table, exchange);
     if (match.kind === "unmatched" && match.unknown && next !== undefined) return await next();
     if (problem !== undefined) refuse(exchange, problem);
-    else if (isRead(request)) refuse(exchange, bodyWasRead());
+    else if (exchange.isBodyRead) refuse(exchange, bodyWasRead());
     else serve(exchange, withoutGrpc(match), contextValues && (() => contextValues));
     return await exchange.response;
   };
@@ -44,10 +44,6 @@ function problemOf({ common, host, target }: FetchExchange, limits: Limits): Htt
   if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
   const targetOrProblem = readRequestTarget(target, host, true, limits);
   return typeof targetOrProblem === "string" ? undefined : targetOrProblem;
-}
-
-function isRead(request: Request): boolean {
-  return request.bodyUsed || request.body?.locked === true;
 }
 
 /**

@@ -284,6 +284,51 @@ describe("a request over Fetch", () => {
     }
   });
 
+  describe("is answered once, as one whose body was read before, where the program", () => {
+    const taken = [
+      { how: "locks", take: (request: Request) => void request.body?.getReader() },
+      { how: "reads", take: async (request: Request) => void (await request.arrayBuffer()) },
+    ];
+    const calls = [
+      { path: "/beds/7:water", type: "application/json", sent: "{}", status: 500 },
+      { path: "/readings", type: "application/x-ndjson", sent: "{}", status: 500 },
+      { path: `${service}/WaterBed`, type: "application/json", sent: "{}", status: 500 },
+      { path: `${service}/WaterBed`, type: "application/grpc-web", sent: "\0".repeat(5), status: 200 },
+      { path: `${service}/RecordReadings`, type: "application/connect+proto", sent: "\0".repeat(5), status: 200 },
+    ];
+    const hooks = ["admit", "requestGate"] as const;
+    const rows = taken.flatMap((by) => calls.flatMap((call) => hooks.map((hook) => ({ ...by, ...call, hook }))));
+
+    test.each(rows)("$how it in $hook: $path of $type", async ({ take, hook, path, type, sent, status }) => {
+      const handled: unknown[] = [];
+      const answered: unknown[] = [];
+      const headers = { "content-type": type };
+      const request = new Request(`http://fetch.example${path}`, { method: "POST", headers, body: sent });
+      const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+      const fetch = serve(
+        {
+          waterBed: (message) => {
+            handled.push(message);
+            return {};
+          },
+          recordReadings: async (messages) => {
+            for await (const message of messages) handled.push(message);
+            return {};
+          },
+        },
+        {
+          rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
+          [hook]: () => take(request),
+          onAnswer: ({ error }) => answered.push(error?.code),
+        },
+      );
+      const answer = await within(fetch(request), "an answer");
+      const text = decodeURIComponent(await answer.text());
+      expect(text).toContain("the request body was read before the gateway got it");
+      expect({ status: answer.status, answered, handled }).toEqual({ status, answered: [Code.Internal], handled: [] });
+    });
+  });
+
   test("that breaks off inside of gzip is told of as given up, not as malformed", async () => {
     const failed = Promise.withResolvers<unknown>();
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";

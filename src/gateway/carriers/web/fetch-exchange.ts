@@ -1,5 +1,6 @@
 import {
   afterTurn,
+  bodyWasRead,
   CarriedExchange,
   clientClosedRequest,
   clientGone,
@@ -46,8 +47,16 @@ export class FetchExchange extends CarriedExchange {
     return this;
   }
 
+  /** Whether the program has read some of the body, or is reading it. */
+  get isBodyRead(): boolean {
+    const { bodyUsed, body } = this.#request;
+    return bodyUsed || body?.locked === true;
+  }
+
+  /** @throws HttpProblem when the program reads the body itself, for example in a request gate */
   startBody(): void {
-    this.#reader ??= this.#request.body?.getReader();
+    if (this.isBodyRead) throw bodyWasRead();
+    this.#reader = this.#request.body?.getReader();
     if (this.#reader !== undefined) void this.#readBody(this.#reader);
   }
 
