@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { constants, gzipSync } from "node:zlib";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextKey, createContextValues, type ServiceImpl } from "@connectrpc/connect";
@@ -450,6 +451,25 @@ describe("an answer over Fetch", () => {
     const answer = await exchangeFetch(fetch, reading);
     expect([answer.httpStatus, answer.header, answer.body.toString()]).toEqual([500, [], ""]);
     expect(faults).toHaveLength(1);
+  });
+
+  test.each([
+    { how: "is sent whole", request: reading, read: (response: Response) => response.text() },
+    { how: "is streamed", request: readings, read: (response: Response) => response.text() },
+    { how: "is cancelled", request: readings, read: (response: Response) => response.body?.cancel() },
+  ])("leaves no listener at the signal of its request once it $how", async ({ request, read }) => {
+    const implementation: Greenhouse = {
+      getReading: () => ({}),
+      async *watchReadings() {
+        yield {};
+        await new Promise(setImmediate);
+        yield {};
+      },
+    };
+    const sent = new Request(`http://fetch.example${request.path}`);
+    const answer = await serve(implementation)(sent);
+    await read(answer);
+    expect(getEventListeners(sent.signal, "abort")).toEqual([]);
   });
 
   test("asks its handler for no more than its reader takes", async () => {

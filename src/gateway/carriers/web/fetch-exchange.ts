@@ -114,10 +114,11 @@ export class FetchExchange extends CarriedExchange {
   }
 
   /**
-   * Lets go of the body. It is never cancelled: some servers take that for the end of
+   * Lets go of the request. Its body is never cancelled: some servers take that for the end of
    * the connection, and the answer would be lost. What is not read is left to the server.
    */
   #release(): void {
+    this.#request.signal.removeEventListener("abort", this.#breakOff);
     this.#reader?.releaseLock();
   }
 
