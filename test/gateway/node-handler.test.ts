@@ -297,6 +297,25 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     }
   });
 
+  test("sends fields that are named like properties of objects, in the header and the trailer", async () => {
+    const names = ["constructor", "__proto__"];
+    const routes: GatewayOptions["routes"] = (router) =>
+      router.service(GreenhouseService, {
+        getReading: (_, { responseHeader, responseTrailer }) => {
+          for (const name of names) {
+            responseHeader.set(name, "header");
+            responseTrailer.set(name, "trailer");
+          }
+          return {};
+        },
+      });
+    await using server = await serve(version, mount({ routes }));
+    const request = rpcRequest(wireFormats.grpc, Buffer.of(), [], getReadingProcedure);
+    const { header, trailer } = await exchange(server.address, version, request);
+    expect(names.map((name) => fieldValue(header, name))).toEqual(names.map(() => "header"));
+    expect(names.map((name) => fieldValue(trailer, name))).toEqual(names.map(() => "trailer"));
+  });
+
   test("has context values made from the request", async () => {
     const contextValues: NonNullable<GatewayOptions["contextValues"]> = (request) =>
       createContextValues().set(tenantKey, String(request.headers["x-tenant"]));

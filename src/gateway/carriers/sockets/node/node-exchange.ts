@@ -156,7 +156,8 @@ function onClose(this: Carrying<NodeResponse>): void {
 
 /** Returns the values of fields by their names. Of fields that HTTP forbids node:http2 drops some, and sends others. */
 function toRecord(fields: HeaderFields): Record<string, string | string[]> {
-  const record: Record<string, string | string[]> = {};
+  // Without the names that other objects inherit, which a field may have.
+  const record: Record<string, string | string[]> = Object.create(null);
   for (let i = 0; i < fields.length; i += 2) {
     const [name = "", value = ""] = fields.slice(i, i + 2);
     requireField(name, value);
