@@ -85,7 +85,6 @@ class ServedRequest implements AdmitRequest, CallOwner {
   readonly stream: boolean;
   readonly authorization: string | null;
   readonly xRequestId: string | null;
-  readonly connection: object;
   contextValues: ContextValues = new CallValues();
   readonly match: Match;
   readonly #exchange: Exchange;
@@ -102,7 +101,6 @@ class ServedRequest implements AdmitRequest, CallOwner {
     const { authorization, xRequestId } = exchange.common;
     this.authorization = authorization;
     this.xRequestId = xRequestId;
-    this.connection = keyOf(exchange.connection);
     this.#options = options;
     this.match = match;
     this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
@@ -119,6 +117,10 @@ class ServedRequest implements AdmitRequest, CallOwner {
 
   get peer(): Peer {
     return this.#client ?? this.#exchange.peer;
+  }
+
+  get connection(): object {
+    return keyOf(this.#exchange.connection);
   }
 
   get origin(): string {
