@@ -316,6 +316,16 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     expect(names.map((name) => fieldValue(trailer, name))).toEqual(names.map(() => "trailer"));
   });
 
+  test("sends fields that the program has set on the response before", async () => {
+    const handler = mount();
+    await using server = await serve(version, (request, response) => {
+      response.setHeader("x-before", "1");
+      handler(request, response);
+    });
+    const answer = await exchange(server.address, version, water);
+    expect([answer.httpStatus, fieldValue(answer.header, "x-before")]).toEqual([200, "1"]);
+  });
+
   test("has context values made from the request", async () => {
     const contextValues: NonNullable<GatewayOptions["contextValues"]> = (request) =>
       createContextValues().set(tenantKey, String(request.headers["x-tenant"]));
