@@ -40,6 +40,8 @@ export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
 /** The digits of 2^64-1: no integer has more. */
 const digitsMax = 20;
 const canonicalInteger = /^(?:0|-?[1-9][0-9]{0,19})$/;
+/** A double is exact for any 15 digits (2^53 has 16), so short ids need no arithmetic with BigInt. */
+const exactDigitsMax = 15;
 
 /**
  * Parses an integer in canonical form: `0` or `-?[1-9][0-9]*`, ASCII, in range.
@@ -50,7 +52,11 @@ const canonicalInteger = /^(?:0|-?[1-9][0-9]{0,19})$/;
  * @returns the value, a `bigint` if the range is 64 bits wide; `undefined` for any other text
  */
 export function parseCanonicalInteger(text: string, range: IntegerRange): bigint | number | undefined {
-  return canonicalInteger.test(text) ? withinRange(BigInt(text), range) : undefined;
+  if (!canonicalInteger.test(text)) return undefined;
+  if (text.length > exactDigitsMax) return withinRange(BigInt(text), range);
+  const value = Number(text);
+  if (range.big) return value < 0 && range.min === 0n ? undefined : BigInt(value);
+  return value < range.min || value > range.max ? undefined : value;
 }
 
 // The number grammar of RFC 8259 §6.
