@@ -1,5 +1,13 @@
-import { create, fromJson } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { type Duration, DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+
+// RFC 3339 §5.6 as google.protobuf.Timestamp restricts it: upper-case T and Z, at most nine decimal places.
+const rfc3339 =
+  /^([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))$/;
+
+// google.protobuf.Timestamp: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999999Z.
+const timestampSecondsMin = -62_135_596_800;
+const timestampSecondsMax = 253_402_300_799;
 
 /**
  * Parses a google.protobuf.Timestamp from its JSON form, an RFC 3339 time.
@@ -8,16 +16,26 @@ import { type Duration, DurationSchema, type Timestamp, TimestampSchema } from "
  * more than nine decimal places, or a time before year 1 or after year 9999 in UTC
  */
 export function parseTimestamp(text: string): Timestamp | undefined {
-  // protobuf-es takes February 30 for March 1, and 24:00 for the next day.
-  const date = text.slice(0, 10);
-  const midnightMs = Date.parse(`${date}T00:00:00Z`);
-  if (Number.isNaN(midnightMs) || !new Date(midnightMs).toISOString().startsWith(date)) return undefined;
-  if (text.startsWith("24", 11)) return undefined;
-  try {
-    return fromJson(TimestampSchema, text);
-  } catch {
-    return undefined;
-  }
+  const match = rfc3339.exec(text);
+  if (match === null) return undefined;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
+  if (hour > 23 || minute > 59 || second > 59) return undefined;
+  // Date.UTC would take years below 100 for 19xx. A day that rolls over does not exist.
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
+  const offsetSeconds = parseOffsetSeconds(match[8], Number(match[9]), Number(match[10]));
+  if (offsetSeconds === undefined) return undefined;
+  const seconds = date.getTime() / 1000 + hour * 3600 + minute * 60 + second - offsetSeconds;
+  if (seconds < timestampSecondsMin || seconds > timestampSecondsMax) return undefined;
+  return create(TimestampSchema, { seconds: BigInt(seconds), nanos: Number((match[7] ?? "").padEnd(9, "0")) });
+}
+
+function parseOffsetSeconds(sign: string | undefined, hours: number, minutes: number): number | undefined {
+  if (sign === undefined) return 0;
+  if (hours > 23 || minutes > 59) return undefined;
+  const seconds = hours * 3600 + minutes * 60;
+  return sign === "-" ? -seconds : seconds;
 }
 
 // google.protobuf.Duration in JSON: seconds with up to nine decimal places, and the unit. No more than twelve digits
