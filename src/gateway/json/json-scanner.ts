@@ -20,6 +20,9 @@ const copiedTextMin = 1024;
 // The number grammar of RFC 8259 §6; sticky, to match at the scanner's position.
 const numberToken = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 
+// What RFC 8259 §7 allows behind a backslash; sticky as well.
+const escapeToken = /["\\/bfnrt]|u[0-9A-Fa-f]{4}/y;
+
 /**
  * Reads a JSON text value by value, as strictly as RFC 8259 allows.
  *
@@ -80,7 +83,8 @@ export class JsonScanner {
       if (unit < 0x20) throw this.#problemAt(at, "a control character in a string");
       if (unit !== 0x5c) continue;
       escaped = true;
-      at++;
+      escapeToken.lastIndex = ++at;
+      if (!escapeToken.test(text)) throw this.#problemAt(at, "an unknown escape in a string");
     }
     throw this.#problemAt(text.length, "the text ends inside a string");
   }
@@ -206,8 +210,7 @@ export class JsonScanner {
   }
 
   #unescape(start: number, end: number): string {
-    const value = parseString(this.#text.slice(start - 1, end + 1));
-    if (value === undefined) throw this.#problemAt(start, "an unknown escape in a string");
+    const value = String(JSON.parse(this.#text.slice(start - 1, end + 1)));
     // Only escapes can produce a lone surrogate. RFC 8259 §8.2 leaves it undefined, and UTF-8 cannot represent it.
     if (!value.isWellFormed()) throw this.#problemAt(start, "a lone surrogate in a string");
     return value;
@@ -229,13 +232,5 @@ export class JsonScanner {
 
   #problemAt(at: number, what: string): FieldProblem {
     return new FieldProblem(`not JSON: ${what}, at character ${at + 1}`);
-  }
-}
-
-function parseString(json: string): string | undefined {
-  try {
-    return String(JSON.parse(json));
-  } catch {
-    return undefined;
   }
 }

@@ -155,9 +155,14 @@ describe("JsonScanner", () => {
     scanner.finish();
   });
 
-  test("tells where the text is wrong", () => {
-    expect(() => readAll('{"a" 1}')).toThrow('not JSON: "1" where ":" should be, at character 6');
-    expect(() => readAll('{"a":')).toThrow("not JSON: the text ends where a value should be");
+  test.each([
+    { text: '{"a" 1}', want: 'not JSON: "1" where ":" should be, at character 6' },
+    { text: '{"a":', want: "not JSON: the text ends where a value should be" },
+    { text: '["plant", "a\\nb\\x"]', want: "not JSON: an unknown escape in a string, at character 17" },
+    { text: '"a\\u12', want: "not JSON: an unknown escape in a string, at character 4" },
+    { text: '"a\\\\', want: "not JSON: the text ends inside a string, at character 5" },
+  ])("tells where $text is wrong", ({ text, want }) => {
+    expect(() => readAll(text)).toThrow(want);
   });
 
   test("reads what JSON.stringify writes, and agrees with JSON.parse on any text", () => {
