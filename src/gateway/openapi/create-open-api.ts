@@ -166,7 +166,8 @@ function describeInfo(info: OpenApiInfo, services: readonly DescService[], comme
   const [service] = services;
   const comment = service === undefined || services.length > 1 ? undefined : commentOf(comments, service);
   if (info.description !== undefined || comment === undefined) return info;
-  return { ...info, description: comment };
+  const { title, version, summary, ...others } = info;
+  return { title, version, ...(summary !== undefined && { summary }), description: comment, ...others };
 }
 
 /** Returns a function that names the tag of a service: its name in its package, or the full one where that is taken. */
