@@ -61,7 +61,8 @@ export class Citus implements Workers {
   async endWaits(session: Session): Promise<void> {
     const stuck = this.#stuck;
     if (stuck.length === 0) return;
-    // Forgotten if this fails: a worker that is away would delay every connection.
+    const own = session.processId;
+    // Meanwhile no other session does the same.
     this.#stuck = [];
     try {
       const there = await session.query(endWaitsSql, [`{${stuck.join()}}`]);
@@ -69,8 +70,10 @@ export class Citus implements Workers {
       this.#stuck = [...there.map(([process]) => Number(process)), ...this.#stuck];
     } catch (fault) {
       // A worker that has warned, maybe that a wait was over already, has done what it was asked to.
-      if (fault instanceof InDoubt) this.#stuck = [...stuck, ...this.#stuck];
-      else if (sqlStateOf(fault) === undefined) session.discard();
+      if (fault instanceof InDoubt) return void (this.#stuck = [...stuck, ...this.#stuck]);
+      // All are forgotten, also the process of this statement: a worker that is away would delay every connection.
+      this.#stuck = this.#stuck.filter((process) => process !== own);
+      if (sqlStateOf(fault) === undefined) session.discard();
     }
   }
 }

@@ -84,6 +84,11 @@ export class Session {
     return this.leftMs >= attemptMsMin;
   }
 
+  /** The process of the server that is connected. */
+  get processId(): number | undefined {
+    return this.#client?.processID ?? undefined;
+  }
+
   /** How long a statement that is sent now may run, in milliseconds: the rest of the time is for ending it. */
   get leftMs(): number {
     return this.untilMs - performance.now() - cancelTimeoutMs;

@@ -1,0 +1,75 @@
+import { Client } from "pg";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { citusPlacement } from "../../../../src/plantstore/plants/postgres/citus/citus-placement.ts";
+import { Citus } from "../../../../src/plantstore/plants/postgres/citus/citus.ts";
+import { Shards } from "../../../../src/plantstore/plants/postgres/citus/shards.ts";
+import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
+import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
+import { configOf, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+
+// What runs without a worker. The rest is in test/citus.
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const hashMax = 2 ** 31 - 1;
+
+/** Returns what is known of tables on one worker. */
+function spread(): Citus {
+  const citus = new Citus();
+  citus.placement = citusPlacement(new Shards([hashMax], [0]));
+  return citus;
+}
+
+/** Makes a schema in which a statement for all workers is a statement of this server. */
+async function createSchemaWith(onWorkers: string): Promise<string> {
+  const url = await server.createSchema();
+  await runSql(
+    url,
+    `CREATE TABLE asked (command text);
+     CREATE FUNCTION citus_backend_gpid() RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint';
+     CREATE FUNCTION citus_nodeid_for_gpid(bigint) RETURNS integer LANGUAGE sql AS 'SELECT 0';
+     CREATE FUNCTION citus_calculate_gpid(integer, integer) RETURNS integer LANGUAGE sql AS 'SELECT $2';
+     CREATE FUNCTION run_command_on_workers(text) RETURNS SETOF text LANGUAGE sql AS $$ ${onWorkers} $$`,
+  );
+  return url;
+}
+
+/** Connects a client whose waits on workers a store may end. */
+async function connectStore(url: string): Promise<Client> {
+  const client = new Client({ ...configOf(url), application_name: "plantstore" });
+  await client.connect();
+  return client;
+}
+
+test("a statement that ends waits, and takes too long, delays one connection: all processes are forgotten", async () => {
+  const url = await createSchemaWith("SELECT pg_sleep(600)::text");
+  const citus = spread();
+  const stuck = await connectStore(url);
+  citus.mayWait(stuck.processID ?? 0);
+  const first = new Session(readServerUrl(url), undefined, citus);
+  first.untilMs = performance.now() + 1_500;
+  await expect(first.connect()).rejects.toThrow("it took too long to connect");
+  const second = new Session(readServerUrl(url), undefined, citus);
+  const asked = vi.spyOn(second, "query");
+  await second.connect();
+  expect(asked).not.toHaveBeenCalled();
+  await Promise.all([first.close(), second.close(), stuck.end()]);
+});
+
+test("the waits of a hundred processes are ended; before those, of no other", async () => {
+  const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
+  const citus = spread();
+  const [forgotten, oldest] = [await connectStore(url), await connectStore(url)];
+  citus.mayWait(forgotten.processID ?? 0);
+  citus.mayWait(oldest.processID ?? 0);
+  for (let i = 0; i < 99; i++) citus.mayWait(-1 - i);
+  const session = new Session(readServerUrl(url), undefined, citus);
+  await session.connect();
+  const asked = await runSql(url, "SELECT substring(command FROM 'gpid=(\\d+)') AS process FROM asked");
+  expect(asked).toEqual([{ process: String(oldest.processID) }]);
+  await Promise.all([session.close(), forgotten.end(), oldest.end()]);
+});
