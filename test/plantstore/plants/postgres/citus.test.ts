@@ -73,3 +73,12 @@ test("the waits of a hundred processes are ended; before those, of no other", as
   expect(asked).toEqual([{ process: String(oldest.processID) }]);
   await Promise.all([session.close(), forgotten.end(), oldest.end()]);
 });
+
+test("which plants are there is asked in one statement: the function that deletes has waited for the standbys", async () => {
+  const url = await server.createPlants([1n]);
+  const session = new Session(readServerUrl(url));
+  const asked = vi.spyOn(session, "query");
+  expect(await spread().placement.findPlants(session, [1n, 2n])).toEqual([1n]);
+  expect(asked).toHaveBeenCalledTimes(1);
+  await session.close();
+});

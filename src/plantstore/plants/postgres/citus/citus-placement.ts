@@ -51,11 +51,11 @@ export function citusPlacement(shards: Shards): Placement {
       call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` },
     deletePlants: async (session, batch) => idsIn((await deleteOnWorker(session, batch, false))?.[0]).map(BigInt),
     deleteUnlockedPlants: async (session, batch) => toFates(await deleteOnWorker(session, batch, true)),
-    findPlants: async (session, ids) => {
-      const there = toIds(await session.query(stillThereSql, [toArray(ids)]));
-      // By a batch without plants: what is not there is on the standbys of the worker once it is answered.
-      await session.query(deleteOnWorkerSql, [ids[0], "{}", "{}", "{}", randomUUID(), null, false]);
-      return there;
+    // The function that deletes has waited for the standbys.
+    findPlants: async (session, ids) => toIds(await session.query(stillThereSql, [toArray(ids)])),
+    // By a batch without plants: what is not there is on the standbys of the worker once it is answered.
+    waitForStandbys: async (session, [one]) => {
+      await session.query(deleteOnWorkerSql, [one, "{}", "{}", "{}", randomUUID(), null, false]);
     },
     findKeyRecords: (session, keyed) =>
       session.query(lookForKeysSql, [keysOf(keyed), toArray(keyed.map(({ id }) => id))]),

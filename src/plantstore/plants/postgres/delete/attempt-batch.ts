@@ -152,7 +152,7 @@ export async function findRefused(
   const deleted = await findRecorded(session, batch);
   const fates = new Map([...fatesOf(there, "kept"), ...fatesOf(deleted, "deleted")]);
   const missing = missingIn(batch, fates);
-  if (missing.length > 0) await placement.findPlants(session, missing);
+  if (missing.length > 0) await placement.waitForStandbys(session, missing);
   return fates;
 }
 

@@ -1,4 +1,4 @@
-import type { Row } from "../server/session.ts";
+import type { Row, Session } from "../server/session.ts";
 import { type DeleteBatch, keysOf, toArray } from "./delete-batch.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 import { probeWrite } from "./probe-write.ts";
@@ -120,12 +120,8 @@ export const oneServer: Placement = {
     const rows = await session.query(statementsOf(batch).deleteUnlocked, batch.values);
     return new Map(rows.map(([id, fate]) => [toId(id), toFate(fate)]));
   },
-  findPlants: async (session, ids) => {
-    const rows = await session.query(stillThereSql, [toArray(ids)]);
-    const there = rows.filter(([id]) => id !== null);
-    if (rows.length > there.length) await session.query(waitForStandbysSql);
-    return toIds(there);
-  },
+  findPlants,
+  waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
   findKeyRecords: (session, keyed) => session.query(lookForKeysSql, [keysOf(keyed)]),
   dropOldRecords: async (session, keptMs, sliceMax) => {
     const dropped = await session.query(dropSql, [`${keptMs} milliseconds`, sliceMax]);
@@ -135,6 +131,13 @@ export const oneServer: Placement = {
   checkWorkers: () => Promise.resolve(),
   checkWrite: (session) => probeWrite(session, 0n, probeRecordSql),
 };
+
+async function findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]> {
+  const rows = await session.query(stillThereSql, [toArray(ids)]);
+  const there = rows.filter(([id]) => id !== null);
+  if (rows.length > there.length) await session.query(waitForStandbysSql);
+  return toIds(there);
+}
 
 /** Returns the ids in the first column. */
 export function toIds(rows: readonly Row[]): bigint[] {

@@ -33,13 +33,16 @@ export interface Placement {
    */
   deleteUnlockedPlants(session: Session, batch: DeleteBatch): Promise<Map<bigint, PlantFate>>;
   /**
-   * Returns which of these plants are there. The others are gone for good, even after a failover.
+   * Returns which of these plants are there, once a statement has tried to delete them or others of the same batch. The
+   * others are gone for good, even after a failover.
    *
    * A plant may be gone on its server only: a deletion becomes visible before the standbys have it when its backend is
    * ended while it waits for them, or the server restarts. So the answer waits for a commit of its own, which the
    * standbys cannot have without all earlier ones.
    */
   findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]>;
+  /** Waits until these plants, which are not there, are gone for good although no statement could delete anything. */
+  waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
   /** Returns key, plant, subject and, if they are durable, `seq` of the records with the keys of these deletions. */
   findKeyRecords(session: Session, keyed: readonly PendingDelete[]): Promise<readonly Row[]>;
   /**
