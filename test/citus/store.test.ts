@@ -274,6 +274,34 @@ describe("on Citus", () => {
     expect(await plantsIn(url)).toContain(left);
   });
 
+  test("a store that is open while its tables are spread sends each worker one batch at a time from then on", async () => {
+    const url = await cluster.createSchema();
+    await makeTables(url);
+    await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+    let batches = 0;
+    const onBatch = (): (() => void) => {
+      batches++;
+      return () => undefined;
+    };
+    const store = await openPostgresStore({ url, onBatch });
+    onTestFinished(() => store.close());
+    await expect(store.delete(ids[0] ?? 0n, deleteCall())).resolves.toBe(true);
+    await migratePostgres(url);
+    const { session, placement } = await openCitusSession(url);
+    await session.close();
+    const roomOnceAsked = async (): Promise<number | undefined> => {
+      for (const id of oneOfEach(placement)) await store.delete(id, deleteCall()).catch(() => undefined);
+      return store.waiting?.forBatchMax;
+    };
+    // Two workers have twice the room.
+    await expect.poll(roomOnceAsked).toBe(32_768);
+    batches = 0;
+    const ofOne = ids.filter((id) => placement.workerOf(id) === 0).slice(-2);
+    const deleted = Promise.all(ofOne.map((id) => store.delete(id, deleteCall())));
+    expect(batches).toBe(1);
+    await expect(deleted).resolves.toEqual([true, true]);
+  });
+
   test("no batch is for plants of two workers, not even of those that were locked", async () => {
     const url = await createStore(ids);
     await setLockTimeout(url);

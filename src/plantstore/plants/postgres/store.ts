@@ -97,7 +97,10 @@ class PostgresStore implements PlantStore {
   /** The sessions that are not in use; the last one used is taken first. */
   readonly #idle: Session[] = [];
   readonly #citus: Citus;
-  /** One for each worker that was asked for a plant, by its index. */
+  /**
+   * One for each worker that was asked for a plant, by its index. The one without workers, at -1, is out of use once
+   * Citus has spread the tables.
+   */
   readonly #queues = new Map<number, DeleteQueue>();
   #isClosed = false;
   readonly #onBatch: OnBatch | undefined;
@@ -139,10 +142,10 @@ class PostgresStore implements PlantStore {
   }
 
   get waiting(): WaitingDeletions {
-    const queues = [...this.#queues.values()].map((queue) => queue.waiting);
-    const forBatch = queues.reduce((sum, queue) => sum + queue.forBatch, 0);
-    const forBatchMax = queues.reduce((sum, queue) => sum + queue.forBatchMax, 0);
-    return { forBatch, forBatchMax: queues.length === 0 ? waitingMax : forBatchMax, forLock: this.#locked.waiting };
+    const forBatch = [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting.forBatch, 0);
+    const inUse = [...this.#queues].filter(([worker]) => worker >= 0 === this.#citus.placement.isSpread);
+    const forBatchMax = inUse.reduce((sum, [, { waiting }]) => sum + waiting.forBatchMax, 0);
+    return { forBatch, forBatchMax: inUse.length === 0 ? waitingMax : forBatchMax, forLock: this.#locked.waiting };
   }
 
   get connections(): StoreConnections {

@@ -110,7 +110,7 @@ export const oneServer: Placement = {
   isSpread: false,
   // While one batch waits for the disk of the server, the next is on its way.
   inFlightMax: 2,
-  workerOf: () => 0,
+  workerOf: () => -1,
   toRecordedCall: (call) => call,
   deletePlants: async (session, batch) => {
     const { deleteOne, deleteAll } = statementsOf(batch);

@@ -18,7 +18,7 @@ export interface Placement {
   readonly isSpread: boolean;
   /** The most batches that a worker is sent at the same time. */
   readonly inFlightMax: number;
-  /** Returns the index of the worker that has a plant. A batch is for plants of one worker. */
+  /** Returns the index of the worker that has a plant, -1 without workers. A batch is for plants of one worker. */
   workerOf(id: bigint): number;
   /** Returns a call with its idempotency key as records there have it. */
   toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;
