@@ -1,6 +1,22 @@
 import { expect, test } from "vitest";
-import { createGateway } from "../../../src/gateway/index.ts";
+import { createContextValues } from "@connectrpc/connect";
+import { type AnsweredRequest, createGateway } from "../../../src/gateway/index.ts";
 import { createRequestMetrics, Metrics } from "../../../src/operators/telemetry/index.ts";
+
+const answered: AnsweredRequest = {
+  procedure: undefined,
+  protocol: "rest",
+  httpMethod: "DELETE",
+  path: "/",
+  httpRoute: undefined,
+  httpVersion: "1.1",
+  scheme: "http",
+  httpStatus: 200,
+  error: undefined,
+  durationMs: 1_000,
+  contextValues: createContextValues(),
+  peer: { address: "127.0.0.1", port: 1 },
+};
 
 test("a program that names no refusals has its requests counted, and no metric of refusals", async () => {
   const metrics = new Metrics();
@@ -12,4 +28,25 @@ test("a program that names no refusals has its requests counted, and no metric o
     ["rpc.server.call.duration", 0],
     ["http.server.request.duration", 1],
   ]);
+});
+
+test.each<{ metric: string; answers: readonly Partial<AnsweredRequest>[] }>([
+  {
+    metric: "http.server.request.duration",
+    answers: [{ httpRoute: "/plants/{id}" }, { httpRoute: "/beds/{id}" }, { httpRoute: undefined }],
+  },
+  {
+    metric: "rpc.server.call.duration",
+    answers: [
+      { protocol: "grpc", procedure: "/plants.Service/Water" },
+      { protocol: "grpc", procedure: "/plants.Service/Prune" },
+      { protocol: "grpc", procedure: undefined },
+    ],
+  },
+])("$metric has one series for each route or method, and counts each answer in its own", ({ metric, answers }) => {
+  const metrics = new Metrics();
+  const count = createRequestMetrics(metrics);
+  for (const answer of [...answers, ...answers]) count({ ...answered, ...answer });
+  const family = metrics.collect().find(({ name }) => name === metric);
+  expect(family?.points).toEqual(answers.map(() => expect.objectContaining({ sum: 2 })));
 });

@@ -39,6 +39,7 @@ test.each<{ name: string; key: object; want: JWK }>([
 describe("a key is passed over, and the others are used,", () => {
   test.each<{ name: string; key: unknown }>([
     { name: "that is for encryption", key: { ...rsa, use: "enc" } },
+    { name: "whose use is not a text", key: { ...rsa, use: null } },
     { name: "that may not verify", key: { ...rsa, key_ops: ["encrypt"] } },
     { name: "whose operations are not a list", key: { ...rsa, key_ops: "verify" } },
     { name: "that is symmetric", key: { kty: "oct", k: "AAAA", alg: "HS256" } },
