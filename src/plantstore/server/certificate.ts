@@ -58,7 +58,7 @@ export async function openCertificate(
       current = pair.value;
       onRenewed?.(current);
       warn();
-      return parsed({});
+      return parsed({ certFile: tlsCertFile });
     },
   });
   const files = valueOf(watched, "TLS_CERT_FILE and TLS_KEY_FILE do not make a TLS server: ");
