@@ -25,7 +25,11 @@ import { rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 // What is particular to Fetch. What every carrier has in common is in the tables of test/gateway, which run through it.
 
 type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
-type Pull = (controller: { enqueue(piece: unknown): void; error(reason: unknown): void; close(): void }) => void;
+type Pull = (controller: {
+  enqueue(piece: unknown): void;
+  error(reason: unknown): void;
+  close(): void;
+}) => void | Promise<void>;
 
 const service = "/greenhouse.v1.GreenhouseService";
 const json: Field = ["content-type", "application/json"];
@@ -231,6 +235,36 @@ describe("a request over Fetch", () => {
       }),
     );
     expect(await within(kept.promise, "a thousand pieces")).toBeLessThan(100);
+  });
+
+  test("is not kept in memory while more of its stream is awaited", async () => {
+    const chunks: WeakRef<ArrayBuffer>[] = [];
+    let isKept = true;
+    const pull: Pull = async (controller) => {
+      if (chunks.length === 0) {
+        // Thousands of empty messages.
+        const { buffer } = new Uint8Array(65_000);
+        chunks.push(new WeakRef(buffer));
+        return controller.enqueue(new Uint8Array(buffer));
+      }
+      for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+      collectGarbage();
+      isKept = chunks.some((chunk) => chunk.deref() !== undefined);
+      controller.close();
+    };
+    const fetch = serve({
+      recordReadings: async (messages) => {
+        const iterator = messages[Symbol.asyncIterator]();
+        let count = 0;
+        while ((await iterator.next()).done !== true) count += 1;
+        return { count };
+      },
+    });
+    const { body } = pulled(pull);
+    const headers = { "content-type": "application/connect+proto" };
+    const url = `http://fetch.example${service}/RecordReadings`;
+    const answer = await fetch(new Request(url, { method: "POST", headers, body, duplex: "half" }));
+    expect([answer.status, isKept]).toEqual([200, false]);
   });
 
   test("takes memory for what has arrived of it, whatever its base64 would mean as a prefix", async () => {

@@ -124,17 +124,23 @@ export class FetchExchange extends CarriedExchange {
 
   async #readBody(reader: ReadableStreamDefaultReader<unknown>): Promise<void> {
     try {
-      for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
-        // A program may make a body of chunks that are not bytes.
-        if (!(value instanceof Uint8Array)) return this.#breakOff();
-        this.body?.onData(value, false);
+      while (await this.#readPiece(reader)) {
         if (this.body?.isFull === true) await new Promise<void>((resolve) => (this.#readOn = resolve));
       }
-      this.body?.onEnd();
     } catch {
       // Whatever the cause, to us its sender has gone away; or the lock was released, because the answer is complete.
       this.#breakOff();
     }
+  }
+
+  /** Reads in a function of its own: the loop around it would keep the piece while it waits for the next. */
+  async #readPiece(reader: ReadableStreamDefaultReader<unknown>): Promise<boolean> {
+    const { done, value } = await reader.read();
+    if (done) this.body?.onEnd();
+    // A program may make a body of chunks that are not bytes.
+    else if (value instanceof Uint8Array) this.body?.onData(value, false);
+    else this.#breakOff();
+    return value instanceof Uint8Array;
   }
 
   #openAnswer(): ReadableStream<Uint8Array> {
