@@ -46,6 +46,10 @@ function serve(implementation: Greenhouse, options: Partial<ServingOptions> = {}
   }).fetch;
 }
 
+function acceptElsewhere(): Response {
+  return new Response(null, { status: 202 });
+}
+
 /** A body whose pieces are made when they are asked for. */
 function pulled(pull: Pull): Request {
   const body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
@@ -410,10 +414,11 @@ describe("a request over Fetch", () => {
         },
       },
     );
-    const ask = async (path: string): Promise<number> =>
-      (await fetch(new Request(`http://fetch.example${path}`), { next: () => new Response(null, { status: 202 }) }))
-        .status;
+    const ask = async (path: string, method = "GET"): Promise<number> =>
+      (await fetch(new Request(`http://fetch.example${path}`, { method }), { next: acceptElsewhere })).status;
     expect([await ask("/nowhere"), await ask("/sensors/palm/reading")]).toEqual([202, 401]);
+    // The path is the gateway's, whatever the method.
+    expect(await ask("/sensors/palm/reading", "PUT")).toBe(401);
     expect((await fetch(new Request("http://fetch.example/nowhere"))).status).toBe(401);
   });
 
