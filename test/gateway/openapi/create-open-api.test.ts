@@ -285,18 +285,17 @@ describe("an answer", () => {
   });
 
   test("to a failed request is the given record, whose fields are all required", () => {
-    const described = describePlants({ errors: [{ status: "4XX", description: "No.", record: NestedSchema }] });
+    const record = { status: "4XX", description: "No.", record: NestedSchema, codeField: "number" };
+    const described = describePlants({ comments, errors: [record] });
     expect(operation("DELETE /plants/{id}", described).responses["4XX"]).toEqual({
       description: "No.",
       content: { "application/json": { schema: { $ref: "#/components/schemas/Nested" } } },
     });
-    expect(described.components?.schemas?.["Nested"]?.["required"]).toEqual([
-      "text",
-      "number",
-      "flag",
-      "tags",
-      "inner",
-    ]);
+    expect(described.components?.schemas?.["Nested"]).toMatchObject({
+      description: "A nest.",
+      properties: { number: { ...int64, "x-value-names": { "5": "NOT_FOUND" } } },
+      required: ["text", "number", "flag", "tags", "inner"],
+    });
   });
 
   test("has a record that is told apart from a message of another package with the same short name", () => {

@@ -115,6 +115,7 @@ describe("RouteTable.match()", () => {
     { request: "GET /caf%C3%A9/a/b/1", why: "an escaped slash in a literal does not separate segments" },
     { request: "POST /v1/:close", why: "a verb needs a value before it" },
     { request: "GET /v1/:close", why: "a verb needs a value before it, even if only another method has the verb" },
+    { request: "GET /%76%31/:close", why: "a verb needs a value before it, even if the path is escaped" },
     { request: "GET /files/:archive", why: "a verb needs a value before it, even after **" },
     { request: "GET /only/that", why: "a variable can be a literal" },
     { request: "GET /shelves/shelves/1/books", why: "a segment is missing" },
