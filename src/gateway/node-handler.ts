@@ -87,7 +87,9 @@ function toExchange(
   target: string,
   common: CommonHeaderFields,
 ): Exchange {
-  return "stream" in request
-    ? new NodeHttp2Exchange(request, response as Http2ServerResponse, common)
-    : new NodeHttp1Exchange(request, response as ServerResponse, target, common);
+  if (!("stream" in request)) return new NodeHttp1Exchange(request, response as ServerResponse, target, common);
+  const { stream } = request;
+  // The compatibility layer would send an empty trailer section before ours.
+  stream.removeAllListeners("wantTrailers");
+  return new NodeHttp2Exchange(stream, request.headers, request.rawHeaders);
 }

@@ -6,35 +6,47 @@ import {
   type CommonHeaderFields,
   type HeaderFields,
   type HttpProblem,
+  type Peer,
+  readHeaderField,
   unreadBodyBytesMax,
 } from "../../index.ts";
-import { peerOf } from "../peer.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
 import { NodeExchange } from "./node-exchange.ts";
+import { peerOf } from "../peer.ts";
 
-/** An exchange carried by a server of node:http: HTTP/1.0 and HTTP/1.1. */
+/**
+ * An exchange carried by a server of node:http that is not ours, or by Express or Fastify, whose request and response
+ * objects are node's own: HTTP/1.0 and HTTP/1.1. The connection and its time-outs belong to that server.
+ */
 export class NodeHttp1Exchange extends NodeExchange {
   readonly httpVersion: "1.0" | "1.1";
-  readonly connection: Socket;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
 
   /** @param target - the request target in origin form */
   constructor(request: IncomingMessage, response: ServerResponse, target: string, common: CommonHeaderFields) {
-    const { method: httpMethod = "", rawHeaders: fields, socket, url = "" } = request;
-    const origin = `${"encrypted" in socket ? "https" : "http"}://${authorityOf(url, common.host)}`;
+    const scheme = "encrypted" in request.socket ? "https" : "http";
     // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
     const bodyBytes = common.transferEncoding === null ? Number(common.contentLength ?? 0) || undefined : 0;
-    const head = { httpMethod, target, url: origin + target, fields, common, bodyBytes };
-    super(request, response, head, peerOf(socket));
+    super(request, response, {
+      httpMethod: request.method ?? "",
+      target,
+      url: `${scheme}://${authorityOf(request.url ?? "", common.host)}${target}`,
+      fields: request.rawHeaders,
+      common,
+      bodyBytes,
+    });
     this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
-    this.connection = socket;
     this.#request = request;
     this.#response = response;
   }
 
-  protected get isClosed(): boolean {
-    return this.#response.destroyed;
+  get connection(): Socket {
+    return this.#request.socket;
+  }
+
+  get peer(): Peer {
+    return peerOf(this.connection);
   }
 
   override startBody(): void {
@@ -42,15 +54,26 @@ export class NodeHttp1Exchange extends NodeExchange {
     super.startBody();
   }
 
-  protected override setHeader(httpStatus: number, fields: HeaderFields): void {
-    super.setHeader(httpStatus, fields);
-    if (this.#canStay()) return;
-    lingerAtEnd(this.connection);
-    this.#response.setHeader("connection", "close");
+  protected sendAnswer(
+    httpStatus: number,
+    fields: HeaderFields,
+    body: Uint8Array | undefined,
+    trailer: HeaderFields | undefined,
+  ): void {
+    const hasLength = trailer === undefined && body !== undefined;
+    this.#writeHeader(httpStatus, hasLength ? [...fields, "content-length", String(body.byteLength)] : fields);
+    if (body !== undefined && body.byteLength > 0) this.#response.write(body);
+    this.sendEnd(trailer);
   }
 
-  protected flushHeader(): void {
+  protected sendHeader(httpStatus: number, fields: HeaderFields): void {
+    this.#writeHeader(httpStatus, fields);
     this.#response.flushHeaders();
+  }
+
+  protected sendEnd(trailer: HeaderFields | undefined): void {
+    if (trailer !== undefined) this.#response.addTrailers(toTuples(trailer));
+    this.#response.end();
   }
 
   protected sendReset(): void {
@@ -60,6 +83,15 @@ export class NodeHttp1Exchange extends NodeExchange {
 
   protected closeProblem(): HttpProblem {
     return clientGone();
+  }
+
+  #writeHeader(httpStatus: number, fields: HeaderFields): void {
+    const header = [...fields, ...this.addedFields];
+    if (!this.#canStay()) {
+      lingerAtEnd(this.connection);
+      if (readHeaderField(header, "connection") === null) header.push("connection", "close");
+    }
+    this.#response.writeHead(httpStatus, header);
   }
 
   /**
@@ -75,13 +107,23 @@ export class NodeHttp1Exchange extends NodeExchange {
     return contentLength !== null && Number(contentLength) <= unreadBodyBytesMax;
   }
 
-  /**
-   * Returns whether the client was not told to send its body. node does that itself, unless its server listens for
-   * `checkContinue`. No public property of a response says so.
-   */
   #awaitsContinue(): boolean {
     const { expect } = this.common;
     if (expect === null || this.httpVersion === "1.0" || expect.toLowerCase() !== "100-continue") return false;
-    return Reflect.get(this.#response, "_sent100") !== true;
+    return !wasContinued(this.#response);
   }
+}
+
+/**
+ * Returns whether the client was told to send its body. node does that itself, unless its server listens for
+ * `checkContinue`. No public property of a response says so.
+ */
+function wasContinued(response: ServerResponse): boolean {
+  return Reflect.get(response, "_sent100") === true;
+}
+
+function toTuples(fields: HeaderFields): [string, string][] {
+  const tuples: [string, string][] = [];
+  for (let i = 0; i < fields.length; i += 2) tuples.push([fields[i] ?? "", fields[i + 1] ?? ""]);
+  return tuples;
 }
