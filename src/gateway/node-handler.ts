@@ -1,12 +1,12 @@
 import type { ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import { NodeHttp1Exchange, NodeHttp2Exchange, willEnd } from "./carriers/sockets/index.ts";
+import { NodeHttp1Exchange, NodeHttp2Exchange, readParsedBody, willEnd } from "./carriers/sockets/index.ts";
 import {
   bodyWasRead,
   CommonHeaderFields,
   type Exchange,
-  type HttpProblem,
+  HttpProblem,
   type Limits,
   readRequestTarget,
   transferEncodingProblem,
@@ -16,8 +16,11 @@ import { matchRequest, type Serving } from "./calls/index.ts";
 /**
  * A request handler for node's HTTP servers, which Express and Fastify (`req.raw`, `reply.raw`) can call too.
  *
- * @param next - called instead of answering when nothing matches, or with an Error when the server has already read the
- * body; without `next`, a request whose body was read is answered as `Internal`
+ * Where a body parser has read the body, what it has left in `request.body` is taken for it: bytes, text, or a value that
+ * was parsed from JSON.
+ *
+ * @param next - called instead of answering when nothing matches, or with an Error when the body was read and nothing was
+ * left; without `next`, such a request is answered as `Internal`
  */
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
@@ -57,11 +60,17 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
         return;
       }
     }
+    const { contentType } = common;
+    // A body parser that leaves a body has undone its content coding.
+    if (request.readableDidRead) common.contentEncoding = null;
     const exchange = toExchange(request, response, target, common);
     if (typeof targetOrProblem !== "string") return refuse(exchange, targetOrProblem);
-    // A body parser has left nothing to read, so waiting for the body would never end.
     if (exchange.body !== undefined && request.readableDidRead) {
-      return next === undefined ? refuse(exchange, bodyWasRead()) : next(bodyWasRead());
+      const parsed = readParsedBody(request, contentType);
+      // Waiting for the body would never end.
+      if (parsed === undefined) return next === undefined ? refuse(exchange, bodyWasRead()) : next(bodyWasRead());
+      if (parsed instanceof HttpProblem) return refuse(exchange, parsed);
+      exchange.body.onData(parsed, true);
     }
     serve(exchange, match, contextValues && (() => contextValues(request)));
   };
@@ -91,5 +100,5 @@ function toExchange(
   const { stream } = request;
   // The compatibility layer would send an empty trailer section before ours.
   stream.removeAllListeners("wantTrailers");
-  return new NodeHttp2Exchange(stream, request.headers, request.rawHeaders);
+  return new NodeHttp2Exchange(stream, request.headers, request.rawHeaders, common);
 }

@@ -2,6 +2,7 @@ import { existsSync, symlinkSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../src/gateway/index.ts";
 import { routes } from "../../examples/servers/greenhouse.ts";
@@ -10,6 +11,8 @@ import { startExample } from "../support/docs/example-server.ts";
 import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+
+import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import { readOutcome } from "../support/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../support/gateway/wire-format.ts";
 
@@ -20,7 +23,10 @@ const service = "/greenhouse.v1.GreenhouseService";
 /** As much of Express as is needed here: its types are installed with it, which a fresh clone does not have. */
 interface Express {
   (): RequestListener & { use(middleware: unknown): void };
-  json(): unknown;
+  json(options?: { verify(request: object, response: unknown, raw: Buffer): void }): unknown;
+  raw(options: { type: string }): unknown;
+  text(options: { type: string }): unknown;
+  urlencoded(): unknown;
 }
 
 interface ExpressResponse {
@@ -65,18 +71,64 @@ describe.each(["express.ts", "fastify.ts", "hono.ts", "koa.ts", "nest.ts"])("the
   });
 });
 
-test("behind Express's body parser the gateway says what is wrong", async () => {
+describe("behind Express's body parsers", () => {
   const express: Express = createRequire(join(folder, "package.json"))("express");
-  const app = express();
-  app.use(express.json());
-  app.use(createGateway({ routes }).handler);
-  app.use(tell);
-  const server = createServer(app);
-  const { hostname, port } = new URL(await listenOnLoopback(server));
-  const answer = await exchangeHttp1({ address: hostname, port: Number(port) }, post("/beds/7:water", "{}"));
-  expect(answer.httpStatus).toBe(500);
-  expect(String(answer.body)).toMatch(/mount the gateway before any body parser/);
-  server.close();
+
+  async function ask(parsers: readonly unknown[], request: HttpRequest): Promise<readonly [number, string]> {
+    const app = express();
+    for (const parser of parsers) app.use(parser);
+    app.use(createGateway({ routes }).handler);
+    app.use(tell);
+    const server = createServer(app);
+    const { hostname, port } = new URL(await listenOnLoopback(server));
+    const { httpStatus, body } = await exchangeHttp1({ address: hostname, port: Number(port) }, request);
+    server.close();
+    return [httpStatus, String(body)];
+  }
+
+  const waterBed = `${service}/WaterBed`;
+  const lossless = '{"bed":9007199254740993,"liters":3}';
+  const watered = '{"bed":"9007199254740993","liters":3}';
+
+  test.each([
+    { name: "json", parsers: [express.json()], path: "/beds/9007199254740993:water", body: '{"liters":3}' },
+    { name: "json", parsers: [express.json()], path: waterBed, body: '{"bed":"9007199254740993","liters":3}' },
+    { name: "raw", parsers: [express.raw({ type: "*/*" })], path: waterBed, body: lossless },
+    { name: "text", parsers: [express.text({ type: "*/*" })], path: waterBed, body: lossless },
+    {
+      name: "json, with rawBody",
+      parsers: [express.json({ verify: (request, _, raw) => void Object.assign(request, { rawBody: raw }) })],
+      path: waterBed,
+      body: lossless,
+    },
+  ])("$name: $path $body", async ({ parsers, path, body }) => {
+    expect(await ask(parsers, post(path, body))).toEqual([200, watered]);
+    const packed = post(path, body);
+    const header: readonly Field[] = [json, ["content-encoding", "gzip"]];
+    expect(await ask(parsers, { ...packed, header, body: gzipSync(body) })).toEqual([200, watered]);
+  });
+
+  test("json: an integer that has lost digits is refused by name", async () => {
+    const [httpStatus, body] = await ask([express.json()], post(waterBed, lossless));
+    expect([httpStatus, body]).toEqual([400, expect.stringMatching(/"bed: .* is not an int64"/)]);
+  });
+
+  test("json: a stream, and a DELETE, are not touched", async () => {
+    const stream: HttpRequest = {
+      httpMethod: "POST",
+      path: `${service}/RecordReadings`,
+      header: [["content-type", "application/connect+json"]],
+      body: encodeEnvelope(0, Buffer.from('{"sensor":"a"}')),
+    };
+    const [httpStatus, body] = await ask([express.json(), express.urlencoded()], stream);
+    expect([httpStatus, body]).toEqual([200, expect.stringContaining('"count":1')]);
+  });
+
+  test("urlencoded: says what is wrong", async () => {
+    const header: readonly Field[] = [["content-type", "application/x-www-form-urlencoded"]];
+    const [httpStatus, body] = await ask([express.urlencoded()], { ...post("/beds/7:water", "liters=3"), header });
+    expect([httpStatus, body]).toEqual([500, expect.stringMatching(/mount the gateway before any body parser/)]);
+  });
 });
 
 function tell({ message }: Error, _request: unknown, response: ExpressResponse, _next: unknown): void {

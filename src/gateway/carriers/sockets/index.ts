@@ -11,3 +11,4 @@ export { Listener, type ListenOptions } from "./listener.ts";
 export { willEnd } from "./node/linger-at-end.ts";
 export { NodeHttp1Exchange } from "./node/node-http1-exchange.ts";
 export { NodeHttp2Exchange } from "./node/node-http2-exchange.ts";
+export { readParsedBody } from "./node/parsed-body.ts";

@@ -9,7 +9,7 @@ import { ErrorCode } from "../../../http2/index.ts";
 import {
   afterTurn,
   clientGone,
-  CommonHeaderFields,
+  type CommonHeaderFields,
   type HeaderFields,
   type HttpProblem,
   type Peer,
@@ -31,8 +31,12 @@ export class NodeHttp2Exchange extends NodeExchange {
   /** Bytes of the body that came after the answer. */
   #droppedBytes = 0;
 
-  constructor(stream: ServerHttp2Stream, header: IncomingHttpHeaders, fields: HeaderFields) {
-    const common = new CommonHeaderFields(fields);
+  constructor(
+    stream: ServerHttp2Stream,
+    header: IncomingHttpHeaders,
+    fields: HeaderFields,
+    common: CommonHeaderFields,
+  ) {
     const target = header[":path"] ?? "";
     const { session } = stream;
     super(stream, stream, {

@@ -1,0 +1,184 @@
+import { once } from "node:events";
+import { createServer as createHttp1, type IncomingMessage, request as sendRequest } from "node:http";
+import { createServer as createHttp2, type Http2ServerRequest } from "node:http2";
+import { buffer } from "node:stream/consumers";
+import { gzipSync } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { createGateway, type GatewayOptions } from "../../src/gateway/index.ts";
+import { SinkSchema } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import type { Field, HttpAnswer, HttpRequest, HttpVersion } from "../support/carriers/exchange.ts";
+import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+import { within } from "../support/deadline.ts";
+import { kitchenSinkOptions } from "../support/gateway/kitchen-sink.ts";
+import { exchange } from "../support/gateway/wire-format.ts";
+
+// Requests whose body a body parser has read before the mounted gateway gets them.
+
+type NodeRequest = IncomingMessage | Http2ServerRequest;
+
+/** A body parser: reads the whole body, and leaves something of it on the request. */
+type Parser = (body: Buffer) => object;
+
+/** Sends a request to a server of node's with a parser before the gateway. */
+async function ask(
+  version: HttpVersion,
+  parse: Parser,
+  request: HttpRequest,
+  options: Partial<GatewayOptions> = {},
+): Promise<HttpAnswer> {
+  const { handler } = createGateway({ ...kitchenSinkOptions, ...options });
+  const serve = async (received: NodeRequest, response: Parameters<typeof handler>[1]): Promise<void> => {
+    Object.assign(received, parse(await buffer(received)));
+    handler(received, response);
+  };
+  const listener = (received: NodeRequest, response: Parameters<typeof handler>[1]): void => {
+    void serve(received, response);
+  };
+  const server = version === "1.1" ? createHttp1(listener) : createHttp2(listener);
+  const { hostname, port } = new URL(await listenOnLoopback(server));
+  const answer = await within(exchange({ address: hostname, port: Number(port) }, version, request), "an answer");
+  server.close();
+  if ("closeAllConnections" in server) server.closeAllConnections();
+  return answer;
+}
+
+const json: Field = ["content-type", "application/json"];
+const sinks = "/v1/sinks";
+const rpc = "/kitchensink.v1.KitchenSink/Create";
+
+const parseJson: Parser = (body) => ({ body: JSON.parse(String(body)) as unknown });
+const parseText: Parser = (body) => ({ body: String(body) });
+const keepBytes: Parser = (body) => ({ body });
+const keepBoth: Parser = (body) => ({ ...parseJson(body), rawBody: body });
+
+const ways = [
+  { protocol: "REST", path: sinks },
+  { protocol: "Connect", path: rpc },
+];
+const versions = ["1.1", "2"] as const;
+
+function post(path: string, body: string | Uint8Array, header: readonly Field[] = [json]): HttpRequest {
+  return { httpMethod: "POST", path, header, body: Buffer.from(body) };
+}
+
+describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
+  describe.each(ways)("$protocol", ({ path }) => {
+    test.each([
+      { name: "bytes", parse: keepBytes },
+      { name: "text", parse: parseText },
+      { name: "bytes beside what was parsed of them", parse: keepBoth },
+    ])("reads $name without loss", async ({ parse }) => {
+      const answer = await ask(version, parse, post(path, '{"fInt64":9007199254740993}'));
+      expect([answer.httpStatus, JSON.parse(String(answer.body))]).toEqual([
+        200,
+        expect.objectContaining({ sink: { fInt64: "9007199254740993" } }),
+      ]);
+    });
+
+    test.each([
+      { name: "an int64 as a text", body: { fInt64: "9007199254740993" } },
+      { name: "the largest number that a double has exactly", body: { fInt64: 9007199254740991 }, text: true },
+      { name: "a double beyond 2^53", body: { fDouble: 1e21 } },
+      { name: "any JSON beyond 2^53", body: { value: [-9007199254740994, 1e300] } },
+      { name: "lists, messages, maps and texts", body: { tags: ['"', "é\u2028"], nested: {}, labels: { "": "x" } } },
+      { name: "nothing", body: {} },
+    ])("takes $name that was parsed", async ({ body, text }) => {
+      const answer = await ask(version, parseJson, post(path, JSON.stringify(body)));
+      const sink = text === true ? { fInt64: String(body.fInt64) } : body;
+      const want = Object.keys(sink).length === 0 ? expect.anything() : expect.objectContaining({ sink });
+      expect([answer.httpStatus, JSON.parse(String(answer.body))]).toEqual([200, want]);
+    });
+
+    test.each([
+      { field: "f_int64", body: '{"fInt64":9007199254740993}' },
+      { field: "f_int64", body: '{"fInt64":-9007199254740993}' },
+      { field: "f_uint64", body: '{"fUint64":18446744073709551615}' },
+      { field: "ids[1]", body: '{"ids":[1,9007199254740993]}' },
+      { field: "nested.number", body: '{"nested":{"number":9007199254740992}}' },
+      { field: "w_int64", body: '{"wInt64":9007199254740993}' },
+    ])("refuses an integer that may have lost digits, $body", async ({ field, body }) => {
+      const answer = await ask(version, parseJson, post(path, body));
+      expect(answer.httpStatus).toBe(400);
+      expect(String(answer.body)).toMatch(new RegExp(`"message":"${field.replace(/[[\]]/g, "\\$&")}: .*64`));
+    });
+
+    test("keeps a key that names the prototype of objects", async () => {
+      const answer = await ask(version, parseJson, post(path, '{"labels":{"__proto__":"x"}}'));
+      expect(String(answer.body)).toContain('"labels":{"__proto__":"x"}');
+    });
+
+    test.each([
+      { name: "nested deeper than messages can be", parse: () => ({ body: nested(200) }) },
+      { name: "nested deeper than a stack", parse: () => ({ body: nested(100_000) }) },
+      { name: "that contains itself", parse: () => ({ body: endless() }) },
+    ])("refuses a value $name", async ({ parse }) => {
+      expect((await ask(version, parse, post(path, "{}"))).httpStatus).toBe(400);
+    });
+
+    test("takes a body that came in gzip as its parser has decoded it", async () => {
+      const request = post(path, gzipSync('{"fInt64":"7"}'), [json, ["content-encoding", "gzip"]]);
+      const answer = await ask(version, () => ({ body: { fInt64: "7" } }), request);
+      expect(String(answer.body)).toContain('"fInt64":"7"');
+    });
+
+    test("holds the limit of a message", async () => {
+      const answer = await ask(version, keepBytes, post(path, `{"fString":"${"x".repeat(100)}"}`), {
+        readMaxBytes: 100,
+      });
+      expect(String(answer.body)).toContain("message is larger than 100 bytes");
+    });
+  });
+
+  test("reads the bytes of a binary message", async () => {
+    const bytes = toBinary(SinkSchema, create(SinkSchema, { fInt64: 2n ** 60n }));
+    const answer = await ask(version, keepBytes, post(rpc, bytes, [["content-type", "application/proto"]]));
+    expect(answer.httpStatus).toBe(200);
+    expect(answer.body.includes(bytes)).toBe(true);
+  });
+
+  test.each([
+    { name: "has left nothing", parse: () => ({}), type: "application/json" },
+    { name: "has parsed a form", parse: () => ({ body: { fInt64: "7" } }), type: "application/x-www-form-urlencoded" },
+  ])("says that the body is gone where its parser $name", async ({ parse, type }) => {
+    const answer = await ask(version, parse, post(sinks, "f_int64=7", [["content-type", type]]));
+    expect(answer.httpStatus).toBe(500);
+    expect(String(answer.body)).toContain("mount the gateway before any body parser");
+  });
+});
+
+test("a body of which a parser has read a half is not taken for a whole", async () => {
+  const { handler } = createGateway(kitchenSinkOptions);
+  const server = createHttp1((request, response) => {
+    request.once("data", () => {
+      request.pause();
+      Object.assign(request, { body: { fInt64: "7" } });
+      handler(request, response);
+    });
+  });
+  const { hostname, port } = new URL(await listenOnLoopback(server));
+  const sent = sendRequest({
+    host: hostname,
+    port,
+    method: "POST",
+    path: sinks,
+    headers: { "content-type": "application/json" },
+  });
+  sent.on("error", () => undefined).write('{"fInt64"');
+  const [response] = await within(once(sent, "response"), "an answer");
+  expect(response).toHaveProperty("statusCode", 500);
+  sent.destroy();
+  server.close();
+});
+
+function nested(levels: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level++) value = [value];
+  return { value };
+}
+
+function endless(): object {
+  const value: { list: unknown[] } = { list: [] };
+  value.list.push(value);
+  return { value };
+}
