@@ -6,7 +6,7 @@
  * `npx node bench/routes.ts`.
  */
 import { compileRestRoutes, type RestRoutes } from "../src/gateway/rest/index.ts";
-import { Health } from "../src/operators/gen/grpc/health/v1/health_pb.ts";
+import { Health } from "../src/gateway/health/index.ts";
 import { median } from "./summary.ts";
 
 const ruleCounts = [10, 1000, 10_000] as const;

@@ -17,17 +17,17 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     to: [
       "plantstore/plants",
       "plantstore/gen",
-      ...["auth", "inputs", "operations", "telemetry", "opentelemetry"].map((room) => `operators/${room}`),
+      ...["auth", "inputs", "operations", "opentelemetry"].map((room) => `operators/${room}`),
       "gateway",
+      ...["docs-page", "health", "metrics", "reflection"].map((room) => `gateway/${room}`),
     ],
   },
   { from: "plantstore/plants", to: ["plantstore/gen"] },
   { from: "plantstore/client", to: ["plantstore/gen"] },
   { from: "operators/auth", to: ["operators/inputs", "gateway"] },
   { from: "operators/inputs", to: [] },
-  { from: "operators/operations", to: ["gateway", "operators/gen"] },
-  { from: "operators/telemetry", to: ["gateway"] },
-  { from: "operators/opentelemetry", to: ["operators/telemetry", "gateway"] },
+  { from: "operators/operations", to: ["gateway", "gateway/health"] },
+  { from: "operators/opentelemetry", to: ["gateway", "gateway/metrics"] },
   {
     from: "gateway",
     to: ["calls", "carriers", "carriers/sockets", "fetch", "openapi", "protocols", "proxies", "rest", "zlib"].map(
@@ -45,6 +45,10 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     to: ["calls", "carriers", "carriers/web", "protocols", "rest"].map((room) => `gateway/${room}`),
   },
   { from: "gateway/zlib", to: ["gateway/protocols"] },
+  { from: "gateway/docs-page", to: ["gateway/calls"] },
+  { from: "gateway/health", to: ["gateway/calls", "gateway/gen"] },
+  { from: "gateway/metrics", to: ["calls", "carriers/sockets", "protocols"].map((room) => `gateway/${room}`) },
+  { from: "gateway/reflection", to: ["gateway/gen"] },
   { from: "gateway/rest", to: ["gateway/json", "gateway/gen"] },
   { from: "gateway/openapi", to: ["gateway/rest", "gateway/json", "gateway/gen"] },
   { from: "gateway/json", to: [] },
@@ -126,6 +130,15 @@ test.each(["@connectrpc/connect-node", "@grpc/grpc-js", "pino"])("the gateway ne
   expect(importing).toEqual([]);
 });
 
+test.each(["index.ts", "fetch/entry.ts"])("gateway/%s loads nothing of what has an entry of its own", (entry) => {
+  const files = new Set([`gateway/${entry}`]);
+  for (const file of files) for (const loaded of loadedBy(file)) files.add(loaded);
+  expect(files.size).toBeGreaterThan(50);
+  expect([...files].filter((file) => /^gateway\/(docs-page|gen\/grpc|health|metrics|reflection)\//.test(file))).toEqual(
+    [],
+  );
+});
+
 test("the gateway over Fetch loads nothing of node: what needs it is passed in by create-gateway.ts", () => {
   const files = new Set(["gateway/fetch/entry.ts"]);
   for (const file of files) for (const loaded of loadedBy(file)) files.add(loaded);
@@ -141,7 +154,7 @@ test("the storage thread of SQLite loads no package: each start of a store would
 });
 
 const architecture = readFileSync(join(root, "docs/architecture.md"), "utf8");
-const documented = [...architecture.matchAll(/^\| `([a-z0-9/]+)\/` \|.*\| (\d+) \|$/gm)].map(
+const documented = [...architecture.matchAll(/^\| `([a-z0-9/-]+)\/` \|.*\| (\d+) \|$/gm)].map(
   ([, room = "", lines]) => ({
     room,
     lines: Number(lines),

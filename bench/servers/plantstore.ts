@@ -27,7 +27,7 @@ async function measured(): Promise<Partial<PlantServerOptions>> {
   const [isMeasured, isTraced] = [process.env["METRICS"] === "on", process.env["TRACES"] === "on"];
   if (!isMeasured && !isTraced) return {};
   const { createRequestMetrics, Metrics } =
-    await importEntry<typeof import("../../src/operators/telemetry/index.ts")>("operators/telemetry/index");
+    await importEntry<typeof import("../../src/gateway/metrics/index.ts")>("gateway/metrics/index");
   const count = createRequestMetrics(new Metrics());
   if (!isTraced) return { onAnswer: count };
   await registerSdk();

@@ -3,17 +3,14 @@
 //   curl http://127.0.0.1:8080/readyz
 //   curl http://127.0.0.1:9464/metrics
 import { createGateway, createOpenApi } from "@plantstore/gateway";
+import { createDocsPage } from "@plantstore/gateway/docs-page";
 import {
-  createDocsPage,
   createHealthService,
   createProbes,
-  createReflectionService,
-  createRequestIds,
   Health,
   healthRequestBytesMax,
   Readiness,
-  ServerReflection,
-} from "@plantstore/operators/operations";
+} from "@plantstore/gateway/health";
 import {
   createMetricsEndpoint,
   createRequestMetrics,
@@ -21,7 +18,8 @@ import {
   measureProcess,
   measureReadiness,
   Metrics,
-} from "@plantstore/operators/telemetry";
+} from "@plantstore/gateway/metrics";
+import { createReflectionService, ServerReflection } from "@plantstore/gateway/reflection";
 import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "./greenhouse.ts";
 
@@ -30,8 +28,6 @@ const [port = "8080", adminPort = "9464"] = process.argv.slice(2);
 // What calls depend on, such as a database, and its `problem`; here nothing can fail.
 const readiness = new Readiness({ tank: { problem: undefined } });
 const metrics = new Metrics();
-// Faults are printed on standard error, with the id that the client was answered.
-const requestIds = createRequestIds("asked");
 const describe = (): string =>
   JSON.stringify(createOpenApi([GreenhouseService], { info: { title: "Greenhouse", version: "1.0.0" } }));
 
@@ -44,8 +40,6 @@ const gateway = createGateway({
     router.service(ServerReflection, createReflectionService([GreenhouseService, Health, ServerReflection]));
   },
   endpoints: [...createProbes(readiness), ...createDocsPage({ document: describe, open: true })],
-  onRequest: requestIds.onRequest,
-  onError: requestIds.onError,
   onAnswer: createRequestMetrics(metrics),
 });
 measureGateway(metrics, gateway);

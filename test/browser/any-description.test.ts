@@ -10,7 +10,7 @@ import {
   type WatchReadingsRequest,
 } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, createOpenApi, type Gateway, type GatewayOptions } from "../../src/gateway/index.ts";
-import { createDocsPage } from "../../src/operators/operations/index.ts";
+import { createDocsPage } from "../../src/gateway/docs-page/index.ts";
 import { FileService, UploadResponseSchema } from "../gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";

@@ -145,7 +145,7 @@ await gateway.close();`,
   {
     page: "docs/gateway.md",
     start: "import { createGateway, parseHttpRules }",
-    before: `import { Health } from "../../src/operators/gen/grpc/health/v1/health_pb.ts";
+    before: `import { Health } from "@plantstore/gateway/health";
 const routes = (router) => router.service(Health, { check: ({ service }) => ({ status: service === "plants" ? 1 : 2 }) });`,
     after: `${listen}\n${ask("/health/plants")}`,
     prints: ['200 {"status":"SERVING"}'],

@@ -8,7 +8,7 @@ import {
 } from "node:zlib";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Health } from "../gen/grpc/health/v1/health_pb.ts";
+import { Health } from "../../src/gateway/health/index.ts";
 import { createGateway } from "../../src/gateway/index.ts";
 import type { Field, HttpAnswer, HttpRequest, HttpVersion } from "../support/carriers/exchange.ts";
 import { exchangeFetch } from "../support/carriers/fetch.ts";

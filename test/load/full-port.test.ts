@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Health, HealthCheckResponse_ServingStatus } from "../../src/operators/gen/grpc/health/v1/health_pb.ts";
+import { Health, HealthCheckResponse_ServingStatus } from "../../src/gateway/gen/grpc/health/v1/health_pb.ts";
 import { defaultLimits } from "../../src/gateway/carriers/index.ts";
 import { type ChildServer, startChildServer } from "../support/process/child-server.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";

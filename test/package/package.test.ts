@@ -3,13 +3,16 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as connect from "../../src/plantstore/client/connect.ts";
 import * as client from "../../src/plantstore/client/index.ts";
+import * as docsPage from "../../src/gateway/docs-page/index.ts";
 import * as overFetch from "../../src/gateway/fetch/entry.ts";
+import * as health from "../../src/gateway/health/index.ts";
 import * as gateway from "../../src/gateway/index.ts";
+import * as metrics from "../../src/gateway/metrics/index.ts";
+import * as reflection from "../../src/gateway/reflection/index.ts";
 import * as auth from "../../src/operators/auth/index.ts";
 import * as inputs from "../../src/operators/inputs/index.ts";
 import * as operations from "../../src/operators/operations/index.ts";
 import * as opentelemetry from "../../src/operators/opentelemetry/index.ts";
-import * as telemetry from "../../src/operators/telemetry/index.ts";
 import * as server from "../../src/plantstore/index.ts";
 import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
 
@@ -38,18 +41,20 @@ function exportsOf(subpath: string): string[] {
 describe.each([
   {
     name: "@plantstore/gateway",
-    has: ["package.json", "README.md", "LICENSE", "lib/index.js", "lib/index.d.ts"],
-  },
-  {
-    name: "@plantstore/operators",
     has: [
       "package.json",
       "README.md",
       "LICENSE",
-      "lib/auth/index.js",
-      "lib/auth/index.d.ts",
-      "lib/operations/docs-page/files/page.html",
+      "lib/index.js",
+      "lib/index.d.ts",
+      "lib/health/index.js",
+      "lib/health/index.d.ts",
+      "lib/docs-page/files/page.html",
     ],
+  },
+  {
+    name: "@plantstore/operators",
+    has: ["package.json", "README.md", "LICENSE", "lib/auth/index.js", "lib/auth/index.d.ts"],
   },
   {
     name: "plantstore",
@@ -86,11 +91,14 @@ describe.each([
 
 test.each([
   { subpath: "@plantstore/gateway", source: gateway },
+  { subpath: "@plantstore/gateway/docs-page", source: docsPage },
   { subpath: "@plantstore/gateway/fetch", source: overFetch },
+  { subpath: "@plantstore/gateway/health", source: health },
+  { subpath: "@plantstore/gateway/metrics", source: metrics },
+  { subpath: "@plantstore/gateway/reflection", source: reflection },
   { subpath: "@plantstore/operators/auth", source: auth },
   { subpath: "@plantstore/operators/inputs", source: inputs },
   { subpath: "@plantstore/operators/operations", source: operations },
-  { subpath: "@plantstore/operators/telemetry", source: telemetry },
   { subpath: "@plantstore/operators/opentelemetry", source: opentelemetry },
   { subpath: "plantstore", source: server },
   { subpath: "plantstore/client", source: client },

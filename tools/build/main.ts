@@ -20,8 +20,8 @@ interface More {
 
 /** The packages, by their folders in src/ and dist/. */
 const packages: Readonly<Record<string, More>> = {
-  gateway: {},
-  operators: { others: { "src/operators/operations/docs-page/files": "lib/operations/docs-page/files" } },
+  gateway: { others: { "src/gateway/docs-page/files": "lib/docs-page/files" } },
+  operators: {},
   plantstore: {
     started: ["./plants/sqlite/worker.ts"],
     others: { "openapi.json": "openapi.json", man: "man", proto: "proto" },
@@ -43,7 +43,7 @@ for (const [folder, { started = [], others = {} }] of Object.entries(packages)) 
 }
 
 // The scripts of the docs page, for browsers.
-for (const file of globSync(join(projectFolder, "dist/operators/lib/operations/docs-page/files/*.ts"))) {
+for (const file of globSync(join(projectFolder, "dist/gateway/lib/docs-page/files/*.ts"))) {
   writeFileSync(file.replace(/\.ts$/, ".js"), stripTypeScriptTypes(readFileSync(file, "utf8")));
   rmSync(file);
 }

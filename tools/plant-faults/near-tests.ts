@@ -17,7 +17,7 @@ const besides: ReadonlyMap<string, RegExp> = new Map([
   ["gateway/json", /^test\/gateway\/rest\//],
   ["gateway/proxies", /^test\/(?:gateway\/carriers|plantstore\/server)\//],
   ["plantstore/server", /^test\/plantstore\/cli\//],
-  ["operators/telemetry", /^test\/plantstore\/server\//],
+  ["gateway/metrics", /^test\/plantstore\/server\//],
 ]);
 
 /** Returns the test files to run for a file of `src`: of its folder, of the folders above, and the contract. */

@@ -13,7 +13,7 @@ import {
 } from "@opentelemetry/api";
 import { type ContextKey, type ContextValues, createContextKey, type Interceptor } from "@connectrpc/connect";
 import type { AdmitRequest, AnsweredRequest } from "@plantstore/gateway";
-import { type Attributes, httpAttributes, rpcAttributes } from "../telemetry/index.ts";
+import { type Attributes, httpAttributes, rpcAttributes } from "@plantstore/gateway/metrics";
 
 /** The hooks that give a span to each request of a gateway, and to work that is done for several of them at once. */
 export interface Tracing {

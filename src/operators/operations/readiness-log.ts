@@ -1,5 +1,5 @@
+import type { Readiness } from "@plantstore/gateway/health";
 import type { Log } from "./log.ts";
-import type { Readiness } from "./readiness.ts";
 
 /** Milliseconds between two looks: less than the second that any problem of a store lasts, so that none is missed. */
 const lookIntervalMs = 750;

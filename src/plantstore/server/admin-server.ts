@@ -1,6 +1,6 @@
 import { type BoundAddress, createGateway } from "@plantstore/gateway";
 import type { Log } from "@plantstore/operators/operations";
-import type { MetricFamily } from "@plantstore/operators/telemetry";
+import type { MetricFamily } from "@plantstore/gateway/metrics";
 import type { AdminAddress } from "./setting-readers.ts";
 
 /**
@@ -15,7 +15,7 @@ export async function serveMetrics(
   log: Pick<Log, "info">,
 ): Promise<BoundAddress & AsyncDisposable> {
   // Loaded on demand, so that a server without metrics does not pay for it.
-  const { createMetricsEndpoint } = await import("@plantstore/operators/telemetry");
+  const { createMetricsEndpoint } = await import("@plantstore/gateway/metrics");
   const admin = createGateway({ routes: () => {}, endpoints: [createMetricsEndpoint(collect)] });
   const bound = await admin.listen(at).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause);

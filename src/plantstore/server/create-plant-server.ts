@@ -11,24 +11,25 @@ import {
   type ListenOptions,
   type TrustedProxiesOptions,
 } from "@plantstore/gateway";
-import { Health } from "@plantstore/operators/operations";
-import { ServerReflection } from "@plantstore/operators/operations";
+import { createDocsPage } from "@plantstore/gateway/docs-page";
+import {
+  createHealthService,
+  createProbes,
+  Health,
+  healthRequestBytesMax,
+  isProbe,
+  Readiness,
+} from "@plantstore/gateway/health";
+import { createReflectionService, ServerReflection } from "@plantstore/gateway/reflection";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import {
   createCallLog,
-  createDocsPage,
-  createHealthService,
-  silentLog,
-  createProbes,
-  Readiness,
-  createReflectionService,
   createRequestIds,
   createSafeErrors,
-  isProbe,
   type Log,
-  healthRequestBytesMax,
   logReadiness,
   requestIdKey,
+  silentLog,
 } from "@plantstore/operators/operations";
 import { createPlantService, idempotencyKeyField } from "../plants/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";

@@ -22,4 +22,4 @@ export { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 export { type Configuration, settingGroups, settings } from "./settings.ts";
 export { serveMetrics } from "./admin-server.ts";
 export { startServer, type StartedServer, type StartOptions } from "./start-server.ts";
-export type { MetricFamily } from "@plantstore/operators/telemetry";
+export type { MetricFamily } from "@plantstore/gateway/metrics";

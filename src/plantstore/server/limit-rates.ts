@@ -1,6 +1,6 @@
 import { principalKey } from "@plantstore/operators/auth";
 import { type Admit, type AdmitRequest, clientNetwork } from "@plantstore/gateway";
-import { Health } from "@plantstore/operators/operations";
+import { Health } from "@plantstore/gateway/health";
 import { createRateLimit, type RateLimit } from "@plantstore/operators/operations";
 import type { Configuration } from "./settings.ts";
 

@@ -7,7 +7,7 @@ import type {
   MetricProducer,
   ResourceMetrics,
 } from "@opentelemetry/sdk-metrics";
-import type { MetricFamily } from "@plantstore/operators/telemetry";
+import type { MetricFamily } from "@plantstore/gateway/metrics";
 
 // The values of the SDK's enums, which is not imported for them.
 const double: ValueType.DOUBLE = 1;

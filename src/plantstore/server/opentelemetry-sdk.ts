@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ResourceMetrics } from "@opentelemetry/sdk-metrics";
 import type { Log } from "@plantstore/operators/operations";
-import type { MetricFamily } from "@plantstore/operators/telemetry";
+import type { MetricFamily } from "@plantstore/gateway/metrics";
 import { ConfigurationError } from "./configuration-error.ts";
 import { createMetricProducer } from "./metric-producer.ts";
 

@@ -11,7 +11,7 @@ import {
   measureReadiness,
   type MetricFamily,
   Metrics,
-} from "@plantstore/operators/telemetry";
+} from "@plantstore/gateway/metrics";
 import type { Certificate } from "./certificate.ts";
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";

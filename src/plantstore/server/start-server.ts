@@ -1,7 +1,7 @@
 import type { DestinationStream } from "pino";
 import type { BoundAddress } from "@plantstore/gateway";
 import { type Log, openLog, openReserveLog } from "@plantstore/operators/operations";
-import type { MetricFamily } from "@plantstore/operators/telemetry";
+import type { MetricFamily } from "@plantstore/gateway/metrics";
 import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
 import { serveMetrics } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";

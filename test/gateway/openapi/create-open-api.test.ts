@@ -11,7 +11,7 @@ import type {
 } from "../../../src/gateway/openapi/open-api-document.ts";
 import type { GatewayOptions } from "../../../src/gateway/index.ts";
 import { compileRestRoutes } from "../../../src/gateway/rest/index.ts";
-import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
+import { Health } from "../../../src/gateway/health/index.ts";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { KitchenSink, NestedSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { OutsideHttpRule, RouteConstraints } from "../../../src/gateway/rest/index.ts";
 import { compileRestRoutes, parseHttpRules } from "../../../src/gateway/rest/index.ts";
-import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
+import { Health } from "../../../src/gateway/health/index.ts";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 

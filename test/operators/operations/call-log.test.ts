@@ -2,7 +2,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { AnsweredRequest } from "../../../src/gateway/index.ts";
 import { createCallLog, type CallLogOptions } from "../../../src/operators/operations/call-log.ts";
-import { isProbe } from "../../../src/operators/operations/probes.ts";
+import { isProbe } from "../../../src/gateway/health/probes.ts";
 import { openLogLines } from "../../support/operations/log-lines.ts";
 
 function answerWith(changes: Partial<AnsweredRequest>): AnsweredRequest {

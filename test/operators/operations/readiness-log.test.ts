@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Readiness } from "../../../src/operators/operations/readiness.ts";
+import { Readiness } from "../../../src/gateway/health/readiness.ts";
 import { logReadiness } from "../../../src/operators/operations/readiness-log.ts";
 import { createPlantServer } from "../../../src/plantstore/server/index.ts";
 import { openLogLines } from "../../support/operations/log-lines.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   ServerReflection,
   ServerReflectionRequestSchema,
-} from "../../../src/operators/gen/grpc/reflection/v1/reflection_pb.ts";
+} from "../../../src/gateway/gen/grpc/reflection/v1/reflection_pb.ts";
 import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
 import type { Field, HttpRequest } from "../../support/carriers/exchange.ts";
 import { openLogLines } from "../../support/operations/log-lines.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createMetricsEndpoint, type MetricFamily, Metrics } from "../../../src/operators/telemetry/index.ts";
-import { writePrometheus } from "../../../src/operators/telemetry/prometheus-text.ts";
+import { createMetricsEndpoint, type MetricFamily, Metrics } from "../../../src/gateway/metrics/index.ts";
+import { writePrometheus } from "../../../src/gateway/metrics/prometheus-text.ts";
 import { askEndpoint } from "../../support/gateway/ask-endpoint.ts";
 
 const families: readonly MetricFamily[] = [

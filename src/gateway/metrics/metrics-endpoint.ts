@@ -1,4 +1,5 @@
-import { type Endpoint, readAccept } from "@plantstore/gateway";
+import type { Endpoint } from "../calls/index.ts";
+import { readAccept } from "../protocols/index.ts";
 import type { MetricFamily } from "./metric-family.ts";
 import { type PrometheusForm, prometheusTypes, writePrometheus } from "./prometheus-text.ts";
 

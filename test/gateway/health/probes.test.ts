@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createProbes } from "../../../src/operators/operations/probes.ts";
-import { Readiness } from "../../../src/operators/operations/readiness.ts";
+import { createProbes } from "../../../src/gateway/health/probes.ts";
+import { Readiness } from "../../../src/gateway/health/readiness.ts";
 import { askEndpoint } from "../../support/gateway/ask-endpoint.ts";
 
 const healthy = new Readiness({});

@@ -1,8 +1,8 @@
 import { createHistogram } from "node:perf_hooks";
 import { expect, test } from "vitest";
-import { Metrics } from "../../../src/operators/telemetry/metrics.ts";
-import type { MetricFamily } from "../../../src/operators/telemetry/metric-family.ts";
-import { measureProcess, readDelays } from "../../../src/operators/telemetry/process-metrics.ts";
+import { Metrics } from "../../../src/gateway/metrics/metrics.ts";
+import type { MetricFamily } from "../../../src/gateway/metrics/metric-family.ts";
+import { measureProcess, readDelays } from "../../../src/gateway/metrics/process-metrics.ts";
 import { collectGarbage } from "../../support/carriers/held-bytes.ts";
 
 test("the process is measured in seconds and bytes", () => {

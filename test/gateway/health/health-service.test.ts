@@ -1,12 +1,16 @@
 import { Code, ConnectError, createClient, type Client } from "@connectrpc/connect";
 import { compressionGzip, createGrpcTransport } from "@connectrpc/connect-node";
 import { test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { HealthCheckResponse_ServingStatus as Status } from "../../../src/gateway/gen/grpc/health/v1/health_pb.ts";
 import {
+  createHealthService,
   Health,
-  HealthCheckResponse_ServingStatus as Status,
-} from "../../../src/operators/gen/grpc/health/v1/health_pb.ts";
-import { openMemoryStore, type PlantStore } from "../../../src/plantstore/plants/index.ts";
-import { createPlantServer } from "../../../src/plantstore/server/index.ts";
+  healthRequestBytesMax,
+  Readiness,
+  type ServerPart,
+} from "../../../src/gateway/health/index.ts";
+import { createGateway } from "../../../src/gateway/index.ts";
 import type { Address, Field } from "../../support/carriers/exchange.ts";
 import {
   dataFrame,
@@ -17,8 +21,6 @@ import {
   openFrames,
 } from "../../support/carriers/http2-frames.ts";
 import { within } from "../../support/deadline.ts";
-import { testVerifier } from "../../support/server/plant-server.ts";
-import { fakeStore } from "../../support/plants/fake-store.ts";
 
 interface Served {
   readonly health: Client<typeof Health>;
@@ -27,16 +29,26 @@ interface Served {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A whole plant server, asked without a credential. */
-async function serve(store: PlantStore = openMemoryStore()): Promise<Served> {
-  const server = createPlantServer({ store, auth: testVerifier, drainTimeoutMs: 5_000 });
-  const { address, port } = await server.listen({ host: "127.0.0.1" });
+/** A gateway whose service needs a tank. */
+async function serve(tank: ServerPart = {}): Promise<Served> {
+  const readiness = new Readiness({ tank });
+  const health = createHealthService({ readiness, services: [GreenhouseService.typeName] });
+  const gateway = createGateway({
+    routes: (router) => {
+      router.service(GreenhouseService, {});
+      router.service(Health, health, { readMaxBytes: healthRequestBytesMax });
+    },
+  });
+  const { address, port } = await gateway.listen({ host: "127.0.0.1" });
   const transport = createGrpcTransport({ baseUrl: `http://${address}:${port}` });
   return {
     health: createClient(Health, transport),
     address: { address, port },
-    drain: () => server.drain(),
-    [Symbol.asyncDispose]: () => server.close(),
+    drain: () => {
+      readiness.startDraining();
+      return gateway.drain(5_000);
+    },
+    [Symbol.asyncDispose]: () => gateway.close(),
   };
 }
 
@@ -83,13 +95,13 @@ async function firstStatusOf(
   }
 }
 
-test.for(["", "plantstore.v1.PlantService"])("a healthy server serves %j", async (service, { expect }) => {
+test.for(["", "greenhouse.v1.GreenhouseService"])("a healthy server serves %j", async (service, { expect }) => {
   await using served = await serve();
   expect(await served.health.check({ service })).toMatchObject({ status: Status.SERVING });
 });
 
-test("a server whose store is away does not serve", async ({ expect }) => {
-  await using served = await serve(fakeStore({ problem: "disk full" }));
+test("a server of which a part has a problem does not serve", async ({ expect }) => {
+  await using served = await serve({ problem: "it is dry" });
   expect(await served.health.check({ service: "" })).toMatchObject({ status: Status.NOT_SERVING });
 });
 
@@ -144,18 +156,16 @@ test.for([
 
 test.concurrent("a watcher is told of each change, and of nothing else", async ({ expect }) => {
   let problem: string | undefined;
-  const store: PlantStore = {
-    ...fakeStore({}),
+  await using served = await serve({
     get problem() {
       return problem;
     },
-  };
-  await using served = await serve(store);
+  });
   const told: Status[] = [];
   for await (const { status } of served.health.watch({})) {
     told.push(status);
     if (told.length === 3) break;
-    problem = problem === undefined ? "disk full" : undefined;
+    problem = problem === undefined ? "it is dry" : undefined;
   }
   expect(told).toEqual([Status.SERVING, Status.NOT_SERVING, Status.SERVING]);
 });

@@ -1,8 +1,6 @@
 /**
- * What happens in the server, and how long does it take? Metrics by the semantic conventions of OpenTelemetry,
- * for any service of the gateway.
- *
- * It is loaded only where something is measured. It knows neither plants nor credentials; `plantstore/server/` adds their metrics.
+ * What happens in the server, and how long does it take? Metrics by the semantic conventions of OpenTelemetry, and the
+ * endpoint `/metrics` for Prometheus, for any service: the entry `@plantstore/gateway/metrics`.
  */
 export { type MeasuredGateway, type MeasuredReadiness, measureGateway, measureReadiness } from "./gateway-metrics.ts";
 export type { Attributes, HistogramPoint, MetricDescription, MetricFamily, NumberPoint } from "./metric-family.ts";

@@ -1,5 +1,5 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import type { AnsweredRequest } from "@plantstore/gateway";
+import type { AnsweredRequest } from "../calls/index.ts";
 import type { Attributes } from "./metric-family.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { AnsweredRequest } from "@plantstore/gateway";
+import type { AnsweredRequest } from "../calls/index.ts";
 import { durationBounds, type Metrics } from "./metrics.ts";
 import type { CounterSeries, HistogramSeries } from "./series.ts";
 import { httpAttributes, httpSeriesKey, rpcAttributes, rpcSeriesKey } from "./request-attributes.ts";

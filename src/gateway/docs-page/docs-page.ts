@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { extname } from "node:path";
-import type { Endpoint, EndpointAnswer } from "@plantstore/gateway";
+import type { Endpoint, EndpointAnswer } from "../calls/index.ts";
 
 /** Options of {@link createDocsPage}. */
 export interface DocsPageOptions {

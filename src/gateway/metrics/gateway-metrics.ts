@@ -1,11 +1,13 @@
-import type { Gateway } from "@plantstore/gateway";
+import type { GatewayLoad } from "../carriers/sockets/index.ts";
 import type { NumberPoint } from "./metric-family.ts";
 import { type Metrics, single } from "./metrics.ts";
 
 /** The parts of a gateway that are measured. */
-export type MeasuredGateway = Pick<Gateway, "load">;
+export interface MeasuredGateway {
+  readonly load: GatewayLoad;
+}
 
-/** The parts of a server's readiness that are measured, as `Readiness` of `@plantstore/operators/operations` has them. */
+/** The parts of a server's readiness that are measured, as `Readiness` of `@plantstore/gateway/health` has them. */
 export interface MeasuredReadiness {
   readonly draining: AbortSignal;
   obstacles(): readonly string[];

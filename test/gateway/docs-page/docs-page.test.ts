@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { EndpointAnswer } from "../../../../src/gateway/index.ts";
-import { createDocsPage } from "../../../../src/operators/operations/docs-page/docs-page.ts";
-import { askEndpoint } from "../../../support/gateway/ask-endpoint.ts";
+import type { EndpointAnswer } from "../../../src/gateway/index.ts";
+import { createDocsPage } from "../../../src/gateway/docs-page/docs-page.ts";
+import { askEndpoint } from "../../support/gateway/ask-endpoint.ts";
 
 const document = '{"openapi":"3.1.0"}';
 const open = createDocsPage({ document: () => document, open: true });

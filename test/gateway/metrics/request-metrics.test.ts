@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createContextValues } from "@connectrpc/connect";
 import { type AnsweredRequest, createGateway } from "../../../src/gateway/index.ts";
-import { createRequestMetrics, Metrics } from "../../../src/operators/telemetry/index.ts";
+import { createRequestMetrics, Metrics } from "../../../src/gateway/metrics/index.ts";
 
 const answered: AnsweredRequest = {
   procedure: undefined,

@@ -1,4 +1,4 @@
-import type { AnsweredRequest, Endpoint } from "@plantstore/gateway";
+import type { AnsweredRequest, Endpoint } from "../calls/index.ts";
 import { Health } from "../gen/grpc/health/v1/health_pb.ts";
 import type { Readiness } from "./readiness.ts";
 

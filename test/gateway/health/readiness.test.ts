@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Readiness } from "../../../src/operators/operations/readiness.ts";
+import { Readiness } from "../../../src/gateway/health/readiness.ts";
 
 const well = {};
 const unwell = { problem: "the provider is away" };

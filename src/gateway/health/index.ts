@@ -1,0 +1,8 @@
+/**
+ * Is the server healthy? `grpc.health.v1`, and the probes of orchestrators and load balancers, for any service: the
+ * entry `@plantstore/gateway/health`.
+ */
+export { Health } from "../gen/grpc/health/v1/health_pb.ts";
+export { createHealthService, healthRequestBytesMax, type HealthOptions } from "./health-service.ts";
+export { createProbes, isProbe } from "./probes.ts";
+export { Readiness, type ServerPart } from "./readiness.ts";

@@ -1,0 +1,6 @@
+/**
+ * What is served here, for tools that ask? `grpc.reflection`, for any services: the entry
+ * `@plantstore/gateway/reflection`.
+ */
+export { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
+export { createReflectionService } from "./reflection-service.ts";

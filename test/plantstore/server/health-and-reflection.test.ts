@@ -1,0 +1,56 @@
+import { Code, createClient, type Transport } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { expect, test } from "vitest";
+import { HealthCheckResponse_ServingStatus as Status } from "../../../src/gateway/gen/grpc/health/v1/health_pb.ts";
+import { Health } from "../../../src/gateway/health/index.ts";
+import { ServerReflection } from "../../../src/gateway/reflection/index.ts";
+import { fakeStore } from "../../support/plants/fake-store.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
+
+function transportTo({ address: { address, port } }: TestPlantServer): Transport {
+  return createGrpcTransport({ baseUrl: `http://${address}:${String(port)}` });
+}
+
+async function* question() {
+  yield { messageRequest: { case: "listServices", value: "*" } } as const;
+}
+
+async function servicesListed(server: TestPlantServer, token: string): Promise<readonly string[]> {
+  const client = createClient(ServerReflection, transportTo(server));
+  const headers = { authorization: `Bearer ${token}` };
+  const names: string[] = [];
+  for await (const { messageResponse: answer } of client.serverReflectionInfo(question(), { headers })) {
+    if (answer.case === "listServicesResponse") names.push(...answer.value.service.map(({ name }) => name));
+  }
+  return names;
+}
+
+test.each([
+  { name: "serves", store: {}, service: "", want: Status.SERVING },
+  { name: "serves plants", store: {}, service: "plantstore.v1.PlantService", want: Status.SERVING },
+  {
+    name: "whose store is away does not serve",
+    store: { problem: "disk full" },
+    service: "",
+    want: Status.NOT_SERVING,
+  },
+])("to gRPC health, without a credential, a server $name", async ({ store, service, want }) => {
+  await using server = await startPlantServer({ store: fakeStore(store) });
+  const { status } = await createClient(Health, transportTo(server)).check({ service });
+  expect(status).toBe(want);
+});
+
+test("reflection lists the services", async () => {
+  await using server = await startPlantServer();
+  expect(await servicesListed(server, tokens.good)).toEqual([
+    "plantstore.v1.PlantService",
+    "grpc.health.v1.Health",
+    "grpc.reflection.v1.ServerReflection",
+  ]);
+});
+
+test("reflection needs a credential, like the services that it describes", async () => {
+  await using server = await startPlantServer();
+  const error = await servicesListed(server, tokens.unknown).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: Code.Unauthenticated });
+});
