@@ -144,14 +144,14 @@ function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Fault>
     const [one, other] = [textOf(step), textOf(next)];
     const others = calledIn(other);
     const mayMatter =
-      /\b(await|return|throw)\b/.test(one + other) || calledIn(one).some((root) => others.includes(root));
+      /\b(await|return|throw)\b/.test(one + other) || calledIn(one).some((object) => others.includes(object));
     if (one !== other && mayMatter) yield { kind: "order", start: step.start, end: next.end, code: `${other}\n${one}` };
   }
 }
 
-/** Returns what is called in a text, or of what: `socket` where it calls `socket.end()`. */
+/** Returns the objects that the calls in a text change or ask: `this.#socket` where it calls `this.#socket.end()`. */
 function calledIn(text: string): string[] {
-  return Array.from(text.matchAll(/([\w#]+)[\w#.?]*\(/g), ([, root = ""]) => root);
+  return Array.from(text.matchAll(/((?:[\w#]+\??\.)+)[\w#]+(?:\?\.)?\(/g), ([, object = ""]) => object);
 }
 
 function isStep({ type, alternate }: Node): boolean {

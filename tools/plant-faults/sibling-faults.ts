@@ -6,7 +6,7 @@ type Declared = readonly [name: string, type: string];
 
 /**
  * Returns the faults that take a name for another of the same type that is declared beside it: another parameter of the
- * function, another field of the type or class, another number among the constants of the file.
+ * function, another field of the type or class, another number of its unit among the constants of the file.
  */
 export function siblingFaults(program: Node, source: string): Fault[] {
   const typeOf = (node: unknown): string => {
@@ -87,7 +87,12 @@ function declaredNumbers(body: unknown): Declared[] {
     .filter(isNode)
     .map(({ declaration, ...node }) => (isNode(declaration) ? declaration : node))
     .flatMap(({ declarations }) => (Array.isArray(declarations) ? declarations.filter(isNode) : []))
-    .flatMap(({ id, init }): Declared[] => (isNode(id) && isNumber(init) ? [[String(id["name"]), "number"]] : []));
+    .flatMap(({ id, init }): Declared[] => (isNode(id) && isNumber(init) ? [declaredNumber(String(id["name"]))] : []));
+}
+
+/** The unit is the last word of a name, or the one before "Max" or "Min"; nobody takes milliseconds for bytes. */
+function declaredNumber(name: string): Declared {
+  return [name, /[A-Z]?[a-z]*(?=(?:Max|Min)?$)/.exec(name)?.[0] ?? ""];
 }
 
 function isNumber(node: unknown): boolean {
