@@ -47,7 +47,8 @@ export function httpSeriesKey(answer: AnsweredRequest): number {
   const method = knownMethods.indexOf(httpMethod) + 1;
   const version = httpVersions.indexOf(httpVersion);
   const outcome = (blamedCode(answer) ?? 0) * 1_000 + httpStatus;
-  return ((outcome * 16 + method) * 4 + version) * 2 + (scheme === "https" ? 1 : 0);
+  const methods = knownMethods.length + 1;
+  return ((outcome * methods + method) * httpVersions.length + version) * 2 + (scheme === "https" ? 1 : 0);
 }
 
 /**

@@ -96,7 +96,7 @@ function openWithWindow(coding: ZlibCoding, ended: AbortSignal): Decoder {
 
 /** Returns whether an error says that the bytes are wrong, rather than that their sender has gone away. */
 function isOfDecoder(error: unknown): boolean {
-  return error instanceof Error && "errno" in error && typeof error.errno === "number" && "code" in error;
+  return error instanceof Error && "errno" in error && typeof error.errno === "number";
 }
 
 function notOfCoding(coding: string): ConnectError {

@@ -17,7 +17,6 @@ export function firstStopSignal(atSecond: () => void = () => undefined): Promise
       isStopping = true;
       resolve(signal);
     };
-    process.on("SIGTERM", take);
-    process.on("SIGINT", take);
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, take);
   });
 }

@@ -48,7 +48,10 @@ const oddErrors: readonly OddError[] = [
   },
   {
     name: "a ConnectError with details of which one is a message",
-    create: () => Object.assign(new ConnectError("not you", Code.NotFound), { details: [1, null, {}, detail] }),
+    create: () =>
+      Object.assign(new ConnectError("not you", Code.NotFound), {
+        details: [1, null, {}, { value: new Uint8Array(1) }, detail],
+      }),
     want: { code: Code.NotFound, message: "not you" },
   },
   {

@@ -72,6 +72,11 @@ test.each(outcomes)("$name has an error.type if the server is to blame: $want", 
   expect(httpAttributes(outcomeOf(outcome))["error.type"]).toBe(outcome.want);
 });
 
+test("an answer has its status, and a request without an answer has none", () => {
+  const statuses = outcomes.map((outcome) => httpAttributes(outcomeOf(outcome))["http.response.status_code"]);
+  expect(statuses).toEqual(outcomes.map(({ httpStatus }) => (httpStatus === 0 ? undefined : httpStatus)));
+});
+
 test("two requests share a series exactly if their attributes are the same", () => {
   const requests = outcomes.flatMap((outcome) =>
     ["GET", "HEAD", "PATCH", "MINE", "YOURS"].flatMap((httpMethod) =>

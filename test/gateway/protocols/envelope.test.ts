@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import {
   type Envelope,
   EnvelopeReader,
+  envelopePrefix,
   readSingleEnvelope,
   writeEnvelope,
 } from "../../../src/gateway/protocols/envelope.ts";
@@ -17,6 +18,10 @@ const limitBytes = 10;
 function bytes(...values: readonly number[]): Uint8Array {
   return Uint8Array.from(values);
 }
+
+test("the prefix of a message has its length in network byte order", () => {
+  expect([...envelopePrefix(0x01020304)]).toEqual([0, 1, 2, 3, 4]);
+});
 
 describe("readSingleEnvelope", () => {
   test.each([

@@ -26,6 +26,8 @@ function open(pieces: readonly number[][]) {
     try {
       for (const piece of pieces) yield Uint8Array.from(piece);
     } finally {
+      // Whoever ends a body waits for what it holds.
+      await new Promise(setImmediate);
       state.closed = true;
     }
   };

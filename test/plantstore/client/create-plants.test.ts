@@ -143,5 +143,8 @@ test.each([
     },
   });
   abort(controller);
-  expect(await deletePlant(store, {}, controller.signal)).toMatchObject({ code: "CANCELLED" });
+  expect(await deletePlant(store, {}, controller.signal)).toEqual({
+    code: "CANCELLED",
+    message: expect.stringMatching(/; the plant may be deleted, and repeating is safe$/),
+  });
 });

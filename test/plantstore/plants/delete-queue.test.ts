@@ -249,6 +249,24 @@ describe("a queue of deletions", () => {
     expect(toldIds).toEqual([0n, ...ids]);
   });
 
+  test("closes after a large batch whose callers are still told when a later one is done", async () => {
+    const { queue, endBatch } = openQueue({ batchMax: 200, waitingMax: 200, inFlightMax: 2 });
+    const tell = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
+    const [first, second] = [tell(0n), tell(1n)];
+    const told: bigint[] = [];
+    const many = idsFrom(2, 200).map((id) => tell(id).then(() => told.push(id)));
+    endBatch(0, [1]);
+    await first;
+    const last = tell(300n);
+    endBatch(2, Array<number>(200).fill(1));
+    endBatch(1, [1]);
+    await second;
+    endBatch(3, [1]);
+    const toldWhenClosed = queue.close().then(() => told.length);
+    await Promise.all([last, ...many]);
+    expect(await toldWhenClosed).toBe(200);
+  });
+
   test("closes once everything it took has its outcome", async () => {
     const { queue, endBatch } = openQueue();
     const events: string[] = [];

@@ -303,3 +303,11 @@ describe("a store that keeps up refuses nothing", () => {
     expect(limit.current).toBe(waitingMax);
   });
 });
+
+test("deletions that wait already are kept when a late batch leaves less room for others", () => {
+  const limit = new WaitingLimit(waitingMax);
+  limit.committed({ size: 1, durationMs: 1, isLast: false }, 0);
+  const late = { size: 200, durationMs: 100, isLast: false };
+  for (let nowMs = 0; nowMs < 900; nowMs += 100) limit.committed(late, nowMs);
+  expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: waitingMax, current: 500 });
+});

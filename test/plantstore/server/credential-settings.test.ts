@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { JwtSource, TokenSources } from "../../../src/operators/auth/index.ts";
 import { readConfiguration } from "../../../src/plantstore/server/configuration.ts";
-import { tokenSourcesOf } from "../../../src/plantstore/server/credential-settings.ts";
+import { credentialSourcesOf, tokenSourcesOf } from "../../../src/plantstore/server/credential-settings.ts";
 import { problemsOf } from "../../support/server/problems-of.ts";
 
 type Texts = Record<string, string>;
@@ -30,6 +30,19 @@ const issuer: JwtSource = {
   demandScopes: false,
   scopeClaims: ["scope", "scp"],
 };
+
+test.each([
+  { name: "none", environment: {}, want: "none" },
+  { name: "tokens", environment: { PLANTSTORE_TOKENS: "token-of-the-test-0123" }, want: "tokens in clear" },
+  { name: "a file", environment: { PLANTSTORE_TOKEN_HASHES_FILE: someFile }, want: "token hashes" },
+  {
+    name: "JWTs and introspection",
+    environment: { ...jwt, ...introspection },
+    want: "JWTs of https://id.example; introspection",
+  },
+])("the log says what tokens are verified with: $name", ({ environment, want }) => {
+  expect(credentialSourcesOf(readConfiguration({ environment: { ...always, ...environment }, flags: {} }))).toBe(want);
+});
 
 describe("tokenSourcesOf", () => {
   test("has none when nothing is set", () => {
