@@ -1,8 +1,12 @@
-import { Code, ConnectError, createClient, type Client } from "@connectrpc/connect";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, createHandlerContext, type Client } from "@connectrpc/connect";
 import { compressionGzip, createGrpcTransport } from "@connectrpc/connect-node";
 import { test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { HealthCheckResponse_ServingStatus as Status } from "../../../src/gateway/gen/grpc/health/v1/health_pb.ts";
+import {
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus as Status,
+} from "../../../src/gateway/gen/grpc/health/v1/health_pb.ts";
 import {
   createHealthService,
   Health,
@@ -183,4 +187,18 @@ test.concurrent("a thousand may watch, on whatever connections, with one timer f
   last.socket.resetAndDestroy();
   await expect.poll(() => firstStatusOf(served)).toBe(Status.SERVING);
   for (const connection of connections) connection.socket.resetAndDestroy();
+});
+
+test("a caller that has gone before it is served does not count as a watcher", async ({ expect }) => {
+  const { watch } = createHealthService({ readiness: new Readiness({}), services: [] });
+  const first = (requestSignal: AbortSignal) => {
+    const call = { method: Health.method.watch, service: Health, protocolName: "grpc", requestMethod: "POST", url: "" };
+    const context = createHandlerContext({ ...call, requestSignal });
+    return watch(create(HealthCheckRequestSchema), context)[Symbol.asyncIterator]().next();
+  };
+  const gone = Array.from({ length: 1_000 }, () => first(AbortSignal.abort(new Error("gone"))));
+  expect(new Set((await Promise.allSettled(gone)).map(({ status }) => status))).toEqual(new Set(["rejected"]));
+  const controller = new AbortController();
+  expect(await first(controller.signal)).toMatchObject({ value: { status: Status.SERVING } });
+  controller.abort();
 });

@@ -516,12 +516,12 @@ test("a server stream whose messages are wrapped is described so in the forms of
 test("paths that differ in the names of their variables only are one, with the names of the first", () => {
   const rule = {
     selector: `${KitchenSink.typeName}.Root`,
-    pattern: { case: "get", value: "/ones/{f_string}" },
+    pattern: { case: "get" as const, value: "/ones/{f_string}" },
     additionalBindings: [
-      { pattern: { case: "put", value: "/ones/{f_int32}" } },
-      { pattern: { case: "delete", value: "/ones/{f_int64}" } },
+      { pattern: { case: "put" as const, value: "/ones/{f_int32}" } },
+      { pattern: { case: "delete" as const, value: "/ones/{f_int64}" } },
     ],
-  } as const;
+  };
   const { paths } = createOpenApi([KitchenSink], { info, rest: { rules: [rule] } });
   const ones = Object.entries(paths).filter(([path]) => path.startsWith("/ones"));
   const names = ones.map(([path, item]) => [path, Object.keys(item), item.delete?.parameters?.[0]?.name]);
