@@ -4,9 +4,12 @@ import { watchBreakdown } from "../../../src/plantstore/server/watch-breakdown.t
 import { fakeStore } from "../../support/plants/fake-store.ts";
 
 test("a watch for a breakdown does not keep the process alive", () => {
-  const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
   const watch = watchBreakdown(fakeStore({}), silentLog);
   expect(timers()).toBe(before);
   watch.stop();
 });
+
+function timers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+}
