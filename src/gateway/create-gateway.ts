@@ -30,6 +30,11 @@ export interface Gateway extends FetchGateway {
   /**
    * Listens on one port, or one Unix socket, for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`,
    * such as EADDRINUSE.
+   *
+   * Publishes each request on node's diagnostics channels `http.server.request.start` and `http.server.response.finish`
+   * while anybody subscribes to one of them. The messages have the members of node's own: `socket` and `server`
+   * (of `node:net`); `request` with `method`, `url`, `httpVersion`, `headers`, `rawHeaders` and `socket`; `response`
+   * with `statusCode` (0 until there is an answer) and `headersSent`.
    */
   listen(options?: ListenOptions): Promise<BoundAddress>;
   /** The current load of the port, counted when it is read; zeros before {@link listen}. */

@@ -32,6 +32,8 @@ export abstract class CarriedExchange implements Exchange, BodySource {
   aborted = false;
   addedFields: HeaderFields = none;
   abortReceiver: AbortReceiver | undefined;
+  /** Called once all of the answer has been handed to the carrier. */
+  onComplete: (() => void) | undefined;
   /** Whether all of the answer has been handed to the carrier. */
   protected isComplete = false;
   /** Resolved when the client takes more of the answer, or never will. */
@@ -122,6 +124,7 @@ export abstract class CarriedExchange implements Exchange, BodySource {
   protected complete(): void {
     this.isComplete = true;
     this.body?.close();
+    this.onComplete?.();
   }
 }
 

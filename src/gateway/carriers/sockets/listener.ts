@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
 import { BacklogBudget, clientClosedRequest, type Peer } from "../index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
+import { announce, isAnyoneListening } from "./announcement.ts";
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type FirstProtocol, sniff, takeProxyHeader } from "./first-bytes.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, TakenConnection } from "./http-server.ts";
@@ -29,7 +30,7 @@ export interface ListenOptions extends BindOptions {
 }
 
 /** Options of a {@link Listener}. */
-export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError"> {
+export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "announce" | "countError"> {
   /** The proxies whose PROXY headers are believed. */
   readonly trustedProxies: TrustedProxies | undefined;
 }
@@ -67,6 +68,9 @@ export class Listener {
       refuse: (exchange, problem) => {
         if (problem.httpStatus !== clientClosedRequest) countOne(this.#badRequests, problem.httpStatus);
         refuse(exchange, problem);
+      },
+      announce: (exchange, socket) => {
+        if (isAnyoneListening()) announce(exchange, socket, this.#net);
       },
       countError: (scope, code) => countOne(this.#http2Errors[scope], code),
     };

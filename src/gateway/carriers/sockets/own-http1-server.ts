@@ -8,7 +8,14 @@ import { OwnHttp1Exchange } from "./own-http1-exchange.ts";
  * Creates a server for HTTP/1.0 and HTTP/1.1 on the gateway's own implementation. Bytes that are not HTTP are answered
  * with an error record, too. A drain ends each connection with its next answer.
  */
-export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
+export function createOwnHttp1Server({
+  limits,
+  budget,
+  serve,
+  refuse,
+  announce,
+  report,
+}: HttpServerOptions): HttpServer {
   const connections = new Set<Http1Connection>();
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
   const shortestMs = Math.min(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
@@ -19,8 +26,10 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: 
     budget,
     onRequest: (connection: Http1Connection, head: Http1RequestHead) => {
       const target = readTarget(head, limits);
-      if (typeof target === "string") serve(new OwnHttp1Exchange(head, target, connection, refuse));
-      else refuse(new OwnHttp1Exchange(head, "/", connection, refuse), target);
+      if (typeof target !== "string") return refuse(new OwnHttp1Exchange(head, "/", connection, refuse), target);
+      const exchange = new OwnHttp1Exchange(head, target, connection, refuse);
+      announce(exchange, connection.socket);
+      serve(exchange);
     },
     onClose: (connection: Http1Connection) => void connections.delete(connection),
     // A defect of ours that belongs to no call.

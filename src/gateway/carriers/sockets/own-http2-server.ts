@@ -10,6 +10,7 @@ export function createOwnHttp2Server({
   budget,
   serve,
   refuse,
+  announce,
   countError,
   report,
 }: HttpServerOptions): HttpServer {
@@ -27,8 +28,9 @@ export function createOwnHttp2Server({
         }
         const authority = head.authority ?? exchange.common.host;
         const target = readRequestTarget(exchange.target, authority, true, limits);
-        if (typeof target === "string") serve(exchange);
-        else refuse(exchange, target);
+        if (typeof target !== "string") return refuse(exchange, target);
+        announce(exchange, socket);
+        serve(exchange);
       },
       onError: (scope, code) => countError(scope, errorName(code)),
       onClose: () => connections.delete(connection),

@@ -29,6 +29,7 @@ beforeEach(async () => {
       served.resolve(exchange);
     },
     refuse: (exchange, { httpStatus }) => exchange.answer(httpStatus, []),
+    announce: () => {},
     countError: () => {},
     report: (error) => {
       throw error;

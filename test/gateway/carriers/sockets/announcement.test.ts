@@ -1,0 +1,143 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { createServer } from "node:http";
+import { Server, Socket } from "node:net";
+import { expect, test } from "vitest";
+import { createGateway } from "../../../../src/gateway/index.ts";
+import { exchange } from "../../../support/gateway/wire-format.ts";
+import type { Address, HttpRequest, HttpVersion } from "../../../support/carriers/exchange.ts";
+import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
+import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
+import { startGreenhouse } from "../../../support/gateway/greenhouse.ts";
+
+const channels = ["http.server.request.start", "http.server.response.finish"] as const;
+
+type Message = Readonly<Record<"request" | "response" | "socket" | "server", object>>;
+
+interface Heard {
+  readonly channel: string;
+  readonly message: Message;
+  /** The status that the response had by then. */
+  readonly statusCode: unknown;
+  /** What the message said by then of the request. */
+  readonly said: object;
+}
+
+/** Keeps what is published on the two channels until it is disposed of. */
+function listenIn(names: readonly string[] = channels): { readonly heard: readonly Heard[] } & Disposable {
+  const heard: Heard[] = [];
+  const listener = (published: unknown, name: string | symbol): void => {
+    const message = published as Message;
+    const statusCode = Reflect.get(message.response, "statusCode");
+    heard.push({ channel: String(name), message, statusCode, said: describe(message) });
+  };
+  for (const name of names) subscribe(name, listener);
+  return { heard, [Symbol.dispose]: () => names.forEach((name) => unsubscribe(name, listener)) };
+}
+
+const request: HttpRequest = {
+  httpMethod: "GET",
+  path: "/sensors/7/reading?x=1",
+  header: [
+    ["x-one", "1"],
+    ["x-two", "2"],
+    ["x-two", "3"],
+    ["cookie", "a=b"],
+  ],
+};
+
+/** What both of node's objects and ours say of a request. */
+function describe(message: Message): object {
+  const { method, url, httpVersion, headers, rawHeaders, socket } = message.request as Readonly<
+    Record<string, unknown>
+  >;
+  const shown = Object.fromEntries(Object.entries(headers as object).filter(([name]) => !name.startsWith(":")));
+  return {
+    keys: Object.keys(message).toSorted(),
+    ...{ method, url, httpVersion, headers: { ...shown, host: undefined } },
+    isRaw: (rawHeaders as readonly string[]).includes("x-two"),
+    isOfSocket: message.socket === socket && message.socket instanceof Socket,
+    isServer: message.server instanceof Server,
+  };
+}
+
+async function readingOf(address: Address, version: HttpVersion): Promise<readonly Heard[]> {
+  using ears = listenIn();
+  await exchange(address, version, request);
+  await expect.poll(() => ears.heard.length).toBe(2);
+  return ears.heard;
+}
+
+test("a request is announced as node:http announces it, over both versions of HTTP", async () => {
+  await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
+  const nodes = createServer((_, response) => response.end("{}"));
+  const { hostname, port } = new URL(await listenOnLoopback(nodes));
+  const [nodesStart] = await readingOf({ address: hostname, port: Number(port) }, "1.1");
+  nodes.close();
+  if (nodesStart === undefined) throw new TypeError("node has published nothing");
+  for (const version of ["1.1", "2"] as const) {
+    const [start, finish] = await readingOf(greenhouse.address, version);
+    if (start === undefined || finish === undefined) throw new TypeError("the gateway has published nothing");
+    const wanted = { ...nodesStart.said, ...(version === "2" && { httpVersion: "2.0" }) };
+    expect(start.said).toEqual(wanted);
+    expect([start.channel, finish.channel]).toEqual(channels);
+    expect(finish.message).toBe(start.message);
+    // There is no such parameter.
+    expect([start.statusCode, finish.statusCode]).toEqual([0, 400]);
+    expect(Reflect.get(start.message.response, "headersSent")).toBe(true);
+  }
+});
+
+test.each(channels)("whoever listens to %s alone hears it", async (name) => {
+  await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
+  using ears = listenIn([name]);
+  await exchange(greenhouse.address, "1.1", request);
+  await expect.poll(() => ears.heard.map(({ channel }) => channel)).toEqual([name]);
+});
+
+test("an answer that its client did not wait for starts and never finishes", async () => {
+  const called = Promise.withResolvers<AbortSignal>();
+  await using greenhouse = await startGreenhouse({
+    getReading: async (_, { signal }) => {
+      called.resolve(signal);
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return {};
+    },
+  });
+  using ears = listenIn();
+  const client = await openHttp1(greenhouse.address);
+  client.socket.write("GET /sensors/7/reading HTTP/1.1\r\nhost: x\r\n\r\n");
+  await called.promise;
+  client.socket.resetAndDestroy();
+  await greenhouse.answered(1);
+  await greenhouse.gateway.close();
+  expect(ears.heard.map(({ channel }) => channel)).toEqual(["http.server.request.start"]);
+});
+
+test("a stream finishes with its last message, and what is wrong as HTTP is not announced", async () => {
+  await using greenhouse = await startGreenhouse({
+    async *watchReadings() {
+      yield {};
+      startedBefore.push(ears.heard.length);
+    },
+  });
+  using ears = listenIn();
+  const startedBefore: number[] = [];
+  await exchange(greenhouse.address, "1.1", { httpMethod: "GET", path: "/no#fragment", header: [] });
+  await exchange(greenhouse.address, "1.1", {
+    httpMethod: "POST",
+    path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+    header: [["content-type", "application/connect+json"]],
+    body: Buffer.from([0, 0, 0, 0, 2, 123, 125]),
+  });
+  await expect.poll(() => ears.heard.map(({ channel }) => channel)).toEqual(channels);
+  expect(startedBefore).toEqual([1]);
+});
+
+test("a gateway in another server leaves the announcing to that server", async () => {
+  const gateway = createGateway({ routes: () => {} });
+  const nodes = createServer(gateway.handler);
+  const { hostname, port } = new URL(await listenOnLoopback(nodes));
+  const heard = await readingOf({ address: hostname, port: Number(port) }, "1.1");
+  expect(heard.map(({ statusCode }) => statusCode)).toEqual([200, 404]);
+  nodes.close();
+});
