@@ -1,12 +1,11 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
-import { ScalarType } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { FieldProblem, quote } from "./field-problem.ts";
 import { asFieldValues, createFieldSetter, loadField, localFormOf, setOwn } from "./field-values.ts";
 import { enumNumberByName } from "./names.ts";
-import { int32, integerRangeOf, parseCanonicalInteger, parseExactInteger } from "./numbers.ts";
+import { int32, parseExactInteger } from "./numbers.ts";
 import { absent, type FieldReader, type ValueReader } from "./read-context.ts";
-import { bareWrapperForm, enumNumber, scalarForm } from "./text-forms.ts";
+import { bareWrapperForm, enumNumber, isMapKey, scalarForm } from "./text-forms.ts";
 import { createTextReader, readJsonObject } from "./well-known-readers.ts";
 
 type ListField = DescField & { readonly fieldKind: "list" };
@@ -115,13 +114,6 @@ function createMapReader(field: MapField): FieldReader["read"] {
       if (value !== absent) setOwn(entries, key, value);
     });
   };
-}
-
-// Integer keys must be canonical, so that "1" and "01" cannot be two entries with the same key.
-function isMapKey(key: string, type: ScalarType): boolean {
-  const range = integerRangeOf(type);
-  if (range !== undefined) return parseCanonicalInteger(key, range) !== undefined;
-  return type !== ScalarType.BOOL || key === "true" || key === "false";
 }
 
 function listOf(value: unknown): unknown[] {

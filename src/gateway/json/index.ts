@@ -20,6 +20,7 @@ export {
   type FieldValues,
   loadField,
   refuseOtherMember,
+  setOwn,
 } from "./field-values.ts";
 export { FieldProblem, quote } from "./field-problem.ts";
 export type { BoundFields, FieldNotes } from "./read-context.ts";
@@ -27,5 +28,5 @@ export { hasRequiredFields, isRequiredField, requireFields } from "./required-fi
 export { UnknownNames } from "./unknown-names.ts";
 export { integerRangeOf } from "./numbers.ts";
 export { findField, isUnknownEnumName } from "./names.ts";
-export { createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
+export { createUrlEntryParser, createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
 export { createReachableRegistry } from "./reachable-types.ts";

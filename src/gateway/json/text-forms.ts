@@ -132,6 +132,31 @@ export function createUrlTextParser(field: DescField): UrlTextParser | undefined
   return form && ((text) => parseText(text, form, true));
 }
 
+/** Parses the decoded texts of a map's key and value. Throws a FieldProblem for one that is none. */
+export type UrlEntryParser = (key: string, text: string) => readonly [key: string, value: unknown];
+
+/** Creates the parser for the entries of a map; `undefined` when its values have no text form. */
+export function createUrlEntryParser(field: DescField & { readonly fieldKind: "map" }): UrlEntryParser | undefined {
+  const form = entryFormOf(field);
+  if (form === undefined) return undefined;
+  return (key, text) => {
+    if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quote(key)} is not a valid key of this map`);
+    return [key, parseText(text, form, true)];
+  };
+}
+
+/** Integer keys must be canonical, so that "1" and "01" cannot be two entries with the same key. */
+export function isMapKey(key: string, type: ScalarType): boolean {
+  const range = integerRangeOf(type);
+  if (range !== undefined) return parseCanonicalInteger(key, range) !== undefined;
+  return type !== ScalarType.BOOL || key === "true" || key === "false";
+}
+
+function entryFormOf(field: DescField & { readonly fieldKind: "map" }): TextForm | undefined {
+  if (field.enum !== undefined) return enumForm(field.enum);
+  return field.message === undefined ? scalarForm(field.scalar, false) : messageForm(field.message, true);
+}
+
 function urlFormOf(field: Exclude<DescField, { fieldKind: "map" }>): TextForm | undefined {
   if (field.enum !== undefined) return enumForm(field.enum);
   if (field.message === undefined) return scalarForm(field.scalar, field.longAsString);

@@ -1,16 +1,18 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorWithHttpStatus } from "./error-to-rest.ts";
 import { isMediaType } from "./http-body.ts";
+import type { BindingOptions } from "./rest-options.ts";
 
 /** The format of the bodies of a rule. */
 export interface BodyFormat {
-  /** Nothing, one JSON value, one JSON value on each line, or bytes of any type. */
-  readonly kind: "none" | "json" | "lines" | "bytes";
+  /** Nothing, nothing that is read, one JSON value, one JSON value on each line, or bytes of any type. */
+  readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
   /** The content types of this format, the usual one first. A body without a content type has this format too. */
   readonly contentTypes: readonly string[];
 }
 
 const noBody: BodyFormat = { kind: "none", contentTypes: [] };
+const ignoredBody: BodyFormat = { kind: "ignored", contentTypes: [] };
 const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
 const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
 // Not `application/json`, which is one JSON value.
@@ -22,17 +24,18 @@ const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.conten
  * Returns the format of the bodies of a rule.
  *
  * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
- * @param rule - whether its body is a google.api.HttpBody, whether the client sends a stream of messages, and whether
- * the streams of the service are like those of grpc-gateway
+ * @param rule - whether its body is a google.api.HttpBody, and whether the client sends a stream of messages
+ * @param options - of the service
  */
 export function bodyFormatOf(
   body: string,
-  rule: { readonly isRaw: boolean; readonly takesStream: boolean; readonly streamInResults: boolean },
+  rule: { readonly isRaw: boolean; readonly takesStream: boolean },
+  options: BindingOptions,
 ): BodyFormat {
-  if (body === "") return noBody;
+  if (body === "") return options.ignoreBodies ? ignoredBody : noBody;
   if (rule.isRaw) return anyBytes;
   if (!rule.takesStream) return json;
-  return rule.streamInResults ? gatewayLines : lines;
+  return options.streamInResults ? gatewayLines : lines;
 }
 
 /**
@@ -49,7 +52,7 @@ export function bodyProblem(
     if (contentType === null || isMediaType(contentType)) return undefined;
     return errorWithHttpStatus("the content type is no media type", Code.InvalidArgument, 415);
   }
-  if (isEmpty) return undefined;
+  if (isEmpty || format.kind === "ignored") return undefined;
   if (format.kind === "none") return new ConnectError("this operation takes no body", Code.InvalidArgument);
   if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
   // RFC 9110 §15.5.16.

@@ -9,6 +9,7 @@ import {
   findField,
   loadField,
   refuseOtherMember,
+  setOwn,
 } from "../json/index.ts";
 
 /** The fields that lead from a message to a field inside it; the last is the field itself. */
@@ -50,16 +51,18 @@ export function leafOf(path: FieldPath): DescField {
 }
 
 /**
- * Creates the setter of a field path. It creates missing messages on the way, and appends if the field is repeated.
+ * Creates the setter of a field path. It creates missing messages on the way, and appends if the field is repeated. The
+ * value for a map is the key and the value of an entry.
  *
  * The setter throws a FieldProblem instead of replacing another member of a oneof.
  */
 export function createPathSetter(path: FieldPath): FieldSetter {
   const leaf = leafOf(path);
   const [first] = path;
-  if (path.length === 1 && leaf.fieldKind !== "list" && leaf.oneof === undefined) return createFieldSetter(first);
+  const isSingle = leaf.fieldKind !== "list" && leaf.fieldKind !== "map";
+  if (path.length === 1 && isSingle && leaf.oneof === undefined) return createFieldSetter(first);
   const parents = path.slice(0, -1);
-  const store = leaf.fieldKind === "list" ? createAppend(leaf) : createFieldSetter(leaf);
+  const store = isSingle ? createFieldSetter(leaf) : leaf.fieldKind === "list" ? createAppend(leaf) : createEntry(leaf);
   return (fields, value) => {
     let parent = fields;
     for (const field of parents) parent = childOf(parent, field);
@@ -82,5 +85,11 @@ function createAppend(field: DescField): FieldSetter {
   return (fields, value) => {
     const items = fields[field.localName];
     if (Array.isArray(items)) items.push(value);
+  };
+}
+
+function createEntry(field: DescField): FieldSetter {
+  return (fields, value) => {
+    if (Array.isArray(value)) setOwn(asFieldValues(fields[field.localName]), String(value[0]), value[1]);
   };
 }

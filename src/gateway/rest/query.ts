@@ -1,6 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
+  createUrlEntryParser,
   createUrlTextParser,
   FieldProblem,
   type FieldValues,
@@ -10,13 +11,9 @@ import {
   UnknownNames,
 } from "../json/index.ts";
 import { createPathSetter, type FieldPath, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
+import { createNameFilter } from "./name-filter.ts";
 import { decodePercent } from "./raw-path.ts";
-
-/** One decoded `name=value` of a query. */
-interface QueryParameter {
-  readonly name: string;
-  readonly value: string;
-}
+import type { BindingOptions } from "./rest-options.ts";
 
 /** Which fields of a message a query may set. */
 export interface QueryBinding {
@@ -25,13 +22,34 @@ export interface QueryBinding {
   readonly boundFields: BoundFields;
   /** Ignores and reports unknown and bound parameters, and unknown enum values, instead of refusing them. */
   readonly lenient: boolean;
+  /** Whether `labels[color]=red` sets an entry of a map. */
+  readonly takesMaps: boolean;
+  /** Says which parameters that name no field are ignored without a report; `undefined` for none. */
+  readonly isIgnored: ((name: string) => boolean) | undefined;
+}
+
+/** Creates the query binding of a rule. */
+export function createQueryBinding(
+  message: DescMessage,
+  boundFields: BoundFields,
+  { lenient, mapsInQuery, ignoredQueryParameters }: BindingOptions,
+): QueryBinding {
+  const isIgnored = createNameFilter(ignoredQueryParameters);
+  return { message, boundFields, lenient, takesMaps: mapsInQuery, isIgnored };
+}
+
+/** A parameter of a query: the field that it sets, and the key of the entry if that is a map. */
+interface Parameter {
+  readonly name: string;
+  readonly path: FieldPath;
+  readonly key: string | undefined;
 }
 
 /**
  * Reads query parameters into a message, by proto names or JSON names: `a.b=1&c=x&c=y`, where `c` is repeated.
  *
- * The query never overrides what the path or the body sets. A field may be set once unless it is repeated, and only one
- * member of a oneof.
+ * The query never overrides what the path or the body sets. A field, or an entry of a map, may be set once unless it is
+ * repeated, and only one member of a oneof.
  *
  * @param query - the raw text after the question mark
  * @returns what was ignored; nothing unless `lenient`
@@ -40,28 +58,30 @@ export interface QueryBinding {
 export function readQuery(binding: QueryBinding, query: string, fields: FieldValues): UnknownNames {
   const seen = new Set<string>();
   const unknown = new UnknownNames();
-  for (const parameter of parseQuery(query)) {
-    const path = resolveParameter(binding, parameter.name);
-    if (path === undefined) unknown.addField(parameter.name);
-    else if (binding.lenient && isOfNewerEnum(leafOf(path), parameter)) unknown.addEnumValue(parameter.value, path);
-    else setParameter(path, parameter, fields, seen);
+  // As application/x-www-form-urlencoded: `&` between parameters, `+` for a space.
+  for (const text of query.split("&")) {
+    if (text === "") continue;
+    const equals = text.indexOf("=");
+    const name = decodeQueryText(equals < 0 ? text : text.slice(0, equals));
+    const parameter = name === undefined ? undefined : resolveParameter(binding, name);
+    if (name !== undefined && parameter === undefined && binding.isIgnored?.(name) === true) continue;
+    const value = equals < 0 ? "" : decodeQueryText(text.slice(equals + 1));
+    if (name === undefined || value === undefined) throw invalid(`query parameter ${quote(text)} is malformed`);
+    if (parameter === undefined) unknown.addField(name);
+    else if (binding.lenient && isOfNewerEnum(parameter, value)) unknown.addEnumValue(value, parameter.path);
+    else setParameter(parameter, value, fields, seen);
   }
   if (unknown.count > 0 && !binding.lenient) throw invalid(unknown.describe("query parameter"));
   return unknown;
 }
 
-// As application/x-www-form-urlencoded: `&` between parameters, `+` for a space.
-function parseQuery(query: string): readonly QueryParameter[] {
-  const parameters: QueryParameter[] = [];
-  for (const text of query.split("&")) {
-    if (text === "") continue;
-    const equals = text.indexOf("=");
-    const name = decodeQueryText(equals < 0 ? text : text.slice(0, equals));
-    const value = equals < 0 ? "" : decodeQueryText(text.slice(equals + 1));
-    if (name === undefined || value === undefined) throw invalid(`query parameter ${quote(text)} is malformed`);
-    parameters.push({ name, value });
-  }
-  return parameters;
+/** Returns whether a query has a parameter that is not ignored, however wrong it is. */
+export function hasParameters({ isIgnored }: QueryBinding, query: string): boolean {
+  const isParameter = (text: string): boolean => {
+    const [name = ""] = text.split("=", 1);
+    return text !== "" && isIgnored?.(decodeQueryText(name) ?? "") !== true;
+  };
+  return query.split("&").some(isParameter);
 }
 
 // Printable ASCII: what RFC 3986 §3.4 allows, and what browsers send unescaped beyond that.
@@ -74,39 +94,53 @@ function decodeQueryText(text: string): string | undefined {
 // Protobuf's own recursion limit for messages.
 const namesMax = 100;
 
-function resolveParameter(binding: QueryBinding, name: string): FieldPath | undefined {
-  const names = name.split(".");
+function resolveParameter(binding: QueryBinding, name: string): Parameter | undefined {
+  const bracket = binding.takesMaps && name.endsWith("]") ? name.indexOf("[") : -1;
+  const key = bracket < 0 ? undefined : name.slice(bracket + 1, -1);
+  const names = (bracket < 0 ? name : name.slice(0, bracket)).split(".");
   if (names.length > namesMax) return undefined;
   const path = resolveFieldPath(binding.message, names);
-  if (path === undefined) return undefined;
+  if (path === undefined || (key !== undefined && leafOf(path).fieldKind !== "map")) return undefined;
   let bound: BoundFields | "whole" | undefined = binding.boundFields;
   for (const field of path) {
     bound = bound.get(field);
-    if (bound === undefined) return path;
+    if (bound === undefined) break;
     if (bound !== "whole") continue;
     if (binding.lenient) return undefined;
     throw invalid(`query parameter ${quote(name)}: is bound by the path or the body`);
   }
-  return path;
+  return { name, path, key };
 }
 
-function isOfNewerEnum(leaf: DescField, { value }: QueryParameter): boolean {
-  return leaf.fieldKind !== "map" && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value);
-}
-
-function setParameter(path: FieldPath, parameter: QueryParameter, fields: FieldValues, seen: Set<string>): void {
+function isOfNewerEnum({ path, key }: Parameter, value: string): boolean {
   const leaf = leafOf(path);
-  const parse = createUrlTextParser(leaf);
+  const takesEnum = leaf.fieldKind !== "map" || key !== undefined;
+  return takesEnum && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value);
+}
+
+function setParameter({ name, path, key }: Parameter, text: string, fields: FieldValues, seen: Set<string>): void {
+  const leaf = leafOf(path);
   try {
-    if (parse === undefined) throw new FieldProblem("cannot be set by a query parameter");
-    const name = printFieldPath(path);
-    if (leaf.fieldKind !== "list" && seen.has(name)) throw new FieldProblem("is set more than once");
-    seen.add(name);
-    createPathSetter(path)(fields, parse(parameter.value));
+    const value = parseParameter(leaf, key, text);
+    const place = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
+    if (leaf.fieldKind !== "list" && seen.has(place)) throw new FieldProblem("is set more than once");
+    seen.add(place);
+    createPathSetter(path)(fields, value);
   } catch (error) {
-    if (error instanceof FieldProblem) throw invalid(`query parameter ${quote(parameter.name)}: ${error.message}`);
+    if (error instanceof FieldProblem) throw invalid(`query parameter ${quote(name)}: ${error.message}`);
     throw error;
   }
+}
+
+/** Returns the value of a field, or of an element of it; for a map, key and value of an entry. */
+function parseParameter(leaf: DescField, key: string | undefined, text: string): unknown {
+  if (leaf.fieldKind === "map") {
+    const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf);
+    if (parseEntry !== undefined && key !== undefined) return parseEntry(key, text);
+  }
+  const parse = createUrlTextParser(leaf);
+  if (parse === undefined) throw new FieldProblem("cannot be set by a query parameter");
+  return parse(text);
 }
 
 function invalid(message: string): ConnectError {

@@ -5,7 +5,7 @@ import { type BoundFields, type FieldNotes, hasRequiredFields, requireFields } f
 import { type BodyFormat, bodyFormatOf, bodyProblem } from "./body-format.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import type { PathVariables } from "./path-variables.ts";
-import { readQuery } from "./query.ts";
+import { createQueryBinding, hasParameters, readQuery } from "./query.ts";
 import { bindBody, createBodyReader } from "./request-body.ts";
 import { openRequestStream, type RequestStream, requireStreamable } from "./request-stream.ts";
 import type { BindingOptions } from "./rest-options.ts";
@@ -45,8 +45,9 @@ export function createRequestReader(
   method: DescMethod,
   pattern: HttpPattern,
   variables: PathVariables,
-  { sameValueAsPath, updateMaskFromBody, readJson, lenient, streamInResults, onIgnored }: BindingOptions,
+  options: BindingOptions,
 ): RequestReader {
+  const { sameValueAsPath, updateMaskFromBody, readJson, onIgnored } = options;
   const { input, methodKind } = method;
   const { body } = pattern;
   const bound = variables.boundFields;
@@ -59,9 +60,9 @@ export function createRequestReader(
     readJson,
   );
   if (takesStream) requireStreamable(input, body, bound);
-  const bodyFormat = bodyFormatOf(body, { isRaw, takesStream, streamInResults });
+  const bodyFormat = bodyFormatOf(body, { isRaw, takesStream }, options);
   const boundByPathOrBody = bindBody(input, body, bound);
-  const queryBinding = { message: input, boundFields: boundByPathOrBody, lenient };
+  const queryBinding = createQueryBinding(input, boundByPathOrBody, options);
   const maskField = updateMaskFromBody && !takesStream ? findUpdateMask(input, pattern) : undefined;
   const mayLackFields = hasRequiredFields(input);
 
@@ -94,6 +95,9 @@ export function createRequestReader(
       // Bytes are a google.api.HttpBody even where there are none, such as an empty file.
       return readMessage(request.contentType, isEmpty && !isRaw ? undefined : request.body, request);
     },
-    openStream: (request) => openRequestStream(request, isRaw, readMessage),
+    openStream(request) {
+      const setsFields = (): boolean => request.captures.length > 0 || hasParameters(queryBinding, request.query);
+      return openRequestStream(request, { isRaw, setsFields }, readMessage);
+    },
   };
 }

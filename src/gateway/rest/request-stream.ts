@@ -24,10 +24,14 @@ export interface RequestStream {
 /** Reads a message of a stream: the first with the fields in the URL. */
 type ReadStreamed = (contentType: string | null, body: Uint8Array, url: RequestUrl | undefined) => Message;
 
-/** Opens the stream of a request. */
+/**
+ * Opens the stream of a request.
+ *
+ * @param rule - whether its body is bytes, and whether the URL sets fields
+ */
 export function openRequestStream(
   request: Omit<RestRequest, "body">,
-  isRaw: boolean,
+  { isRaw, setsFields }: { readonly isRaw: boolean; readonly setsFields: () => boolean },
   readMessage: ReadStreamed,
 ): RequestStream {
   let begun = false;
@@ -41,7 +45,7 @@ export function openRequestStream(
     end() {
       if (begun) return undefined;
       if (isRaw) return read(new Uint8Array(0));
-      if (request.captures.length === 0 && request.query === "") return undefined;
+      if (!setsFields()) return undefined;
       throw new ConnectError("the body has no message, and the URL is about the first", Code.InvalidArgument);
     },
   };

@@ -32,6 +32,23 @@ export interface RestOptions {
   readonly updateMaskFromBody?: (service: DescService) => boolean;
   /** Selects services whose streams wrap messages as `{"result": …}`, errors as `{"error": …}`, like grpc-gateway. */
   readonly streamInResults?: (service: DescService) => boolean;
+  /**
+   * Returns the query parameters that a service ignores: names, and prefixes with `*`, such as `["utm_*", "key"]`. A
+   * parameter that names a field of the request is never ignored. The price: a client that misspells a parameter so that
+   * it has such a prefix is not told.
+   */
+  readonly ignoredQueryParameters?: (service: DescService) => readonly string[];
+  /**
+   * Selects services that ignore the body of a request whose rule has none, as peers do. It is not read, and has no
+   * effect. The price: a client that thinks it said something in such a body is not told.
+   */
+  readonly ignoreBodies?: (service: DescService) => boolean;
+  /**
+   * Selects services whose queries may set entries of maps, as in grpc-gateway: `labels[color]=red`, where the values
+   * have a text form. An entry is set once. The price: such URLs mean something to this gateway and its peer alone, and
+   * OpenAPI cannot describe them.
+   */
+  readonly mapsInQuery?: (service: DescService) => boolean;
   /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
   readonly omit?: readonly string[];
   /** Rules from outside the definition. Each replaces the annotation of its RPC. */
@@ -59,6 +76,9 @@ export interface BindingOptions {
   readonly sameValueAsPath: boolean;
   readonly updateMaskFromBody: boolean;
   readonly streamInResults: boolean;
+  readonly ignoredQueryParameters: readonly string[];
+  readonly ignoreBodies: boolean;
+  readonly mapsInQuery: boolean;
   readonly onIgnored: OnIgnored | undefined;
 }
 
@@ -73,6 +93,9 @@ export function bindingOptionsOf(service: DescService, options: RestRouteOptions
     sameValueAsPath: options.sameValueAsPath?.(service) === true,
     updateMaskFromBody: options.updateMaskFromBody?.(service) === true,
     streamInResults: options.streamInResults?.(service) === true,
+    ignoredQueryParameters: options.ignoredQueryParameters?.(service) ?? [],
+    ignoreBodies: options.ignoreBodies?.(service) === true,
+    mapsInQuery: options.mapsInQuery?.(service) === true,
     onIgnored: options.onIgnored,
   };
 }

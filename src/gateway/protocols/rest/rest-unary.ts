@@ -44,7 +44,7 @@ export class RestUnary implements UnaryProtocol {
     const timeout = readRestTimeout(exchange.common, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
     this.problem = timeout.error;
-    const hasBody = exchange.body !== undefined;
+    const hasBody = exchange.body !== undefined && binding.bodyFormat.kind !== "ignored";
     // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
     if (hasBody && expect !== null) this.problem ??= binding.bodyProblem(contentType, false);
     if (hasBody && contentEncoding !== null) {

@@ -1,0 +1,10 @@
+/**
+ * Creates the function that says whether a name is among some: exact names, and prefixes that end with `*`, such as
+ * `utm_*`. Returns `undefined` for none.
+ */
+export function createNameFilter(patterns: readonly string[]): ((name: string) => boolean) | undefined {
+  if (patterns.length === 0) return undefined;
+  const names = new Set(patterns.filter((pattern) => !pattern.endsWith("*")));
+  const prefixes = patterns.filter((pattern) => pattern.endsWith("*")).map((pattern) => pattern.slice(0, -1));
+  return (name) => names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
+}
