@@ -19,7 +19,7 @@ import {
   measureReadiness,
   Metrics,
 } from "@plantstore/gateway/metrics";
-import { createReflectionService, ServerReflection } from "@plantstore/gateway/reflection";
+import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@plantstore/gateway/reflection";
 import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "./greenhouse.ts";
 
@@ -37,7 +37,9 @@ const gateway = createGateway({
     router.service(Health, createHealthService({ readiness, services: [GreenhouseService.typeName] }), {
       readMaxBytes: healthRequestBytesMax,
     });
-    router.service(ServerReflection, createReflectionService([GreenhouseService, Health, ServerReflection]));
+    const reflection = createReflectionService([GreenhouseService, Health]);
+    router.service(ServerReflection, reflection);
+    router.service(ServerReflectionV1Alpha, reflection);
   },
   endpoints: [...createProbes(readiness), ...createDocsPage({ document: describe, open: true })],
   onAnswer: createRequestMetrics(metrics),

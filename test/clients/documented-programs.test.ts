@@ -43,7 +43,73 @@ function ask(path: string, method = "GET", print = "response.status, await respo
 const typeOfAnswer = 'response.status, response.headers.get("content-type")';
 const summaryOfDelete = '(await response.json()).paths["/plants/{id}"].delete.summary';
 
+/** What the blocks about the gateway's subpaths have around them. */
+const eliza = `import { createGateway } from "@plantstore/gateway";
+import { PlantService as ElizaService } from "plantstore/connect";
+const registered = [];
+const router = { service: (...one) => registered.push(one) };
+const database = {};
+const routes = (to) => registered.forEach((one) => to.service(...one));`;
+
 const programs: readonly Program[] = [
+  {
+    page: "src/gateway/README.md",
+    start: "import { createGateway }",
+    after: "console.log(gateway.load.connections.http1);\nawait gateway.close();",
+    prints: ["0"],
+  },
+  {
+    page: "src/gateway/README.md",
+    start: "import { createHealthService",
+    before: eliza,
+    after: `const gateway = createGateway({ routes, endpoints });
+${listen}
+const transport = createGrpcTransport({ baseUrl: \`http://127.0.0.1:\${port}\` });
+console.log((await createClient(Health, transport).check({ service: ElizaService.typeName })).status);
+${ask("/readyz")}
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";`,
+    prints: ['1\n200 {"status":"ready"}'],
+  },
+  {
+    page: "src/gateway/README.md",
+    start: "import { createReflectionService",
+    before: eliza,
+    after: `const gateway = createGateway({ routes });
+${listen}
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+for (const version of ["grpc-v1", "grpc-v1alpha"]) {
+  const buf = ["curl", "--reflect-protocol", version, "--list-services", \`http://127.0.0.1:\${port}\`];
+  console.log((await promisify(execFile)("buf", buf)).stdout.trim());
+}
+await gateway.close();`,
+    prints: ["plantstore.v1.PlantService\nplantstore.v1.PlantService"],
+  },
+  {
+    page: "src/gateway/README.md",
+    start: "import { createOpenApi }",
+    before: eliza,
+    after: `const gateway = createGateway({ routes, endpoints });
+${listen}
+const page = await fetch(\`http://127.0.0.1:\${port}/docs\`);
+console.log(page.status, page.headers.get("content-type"));
+${ask("/openapi.json", "GET", `${typeOfAnswer}, (await response.json()).info.title`)}`,
+    prints: ["200 text/html; charset=utf-8\n200 application/json Eliza"],
+  },
+  {
+    page: "src/gateway/README.md",
+    start: "import { createMetricsEndpoint",
+    before: eliza,
+    after: `const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
+await (await fetch(\`http://127.0.0.1:\${port}/none\`)).text();
+const { port: adminPort } = await admin.listen({ host: "127.0.0.1", port: 0 });
+const response = await fetch(\`http://127.0.0.1:\${adminPort}/metrics\`);
+console.log(/http_server_request_duration_seconds_count.* 1$/m.test(await response.text()));
+await gateway.close();
+await admin.close();`,
+    prints: ["true"],
+  },
   {
     page: "README.md",
     start: "import { createPlants }",

@@ -10,7 +10,8 @@ import { DescriptorIndex } from "./descriptor-index.ts";
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
 /**
- * Creates the implementation of `grpc.reflection.v1.ServerReflection` for the given services.
+ * Creates the implementation of `grpc.reflection.v1.ServerReflection` for the given services. It is that of
+ * `grpc.reflection.v1alpha`, too, which tools such as ghz and grpcio-reflection ask for.
  *
  * An unknown name gets an error response, and the stream goes on. Requests are answered one at a time, so a client that
  * does not read its responses gets no further ones.

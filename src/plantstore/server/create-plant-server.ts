@@ -20,7 +20,7 @@ import {
   isProbe,
   Readiness,
 } from "@plantstore/gateway/health";
-import { createReflectionService, ServerReflection } from "@plantstore/gateway/reflection";
+import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@plantstore/gateway/reflection";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import {
   createCallLog,
@@ -81,7 +81,9 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
       router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }), {
         readMaxBytes: healthRequestBytesMax,
       });
-      router.service(ServerReflection, createReflectionService([PlantService, Health, ServerReflection]));
+      const reflection = createReflectionService([PlantService, Health, ServerReflection, ServerReflectionV1Alpha]);
+      router.service(ServerReflection, reflection);
+      router.service(ServerReflectionV1Alpha, reflection);
     },
     toError: createSafeErrors({ log }),
     readMaxBytes: messageBytesMax,

@@ -4,7 +4,6 @@ import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
-  ServerReflection,
   type ServerReflectionRequest,
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
@@ -12,13 +11,22 @@ import {
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { Health } from "../../../src/gateway/health/index.ts";
 import { type BoundAddress, createGateway } from "../../../src/gateway/index.ts";
-import { createReflectionService } from "../../../src/gateway/reflection/index.ts";
+import {
+  createReflectionService,
+  ServerReflection,
+  ServerReflectionV1Alpha,
+} from "../../../src/gateway/reflection/index.ts";
+import { runProgram } from "../../support/process/child-program.ts";
 
 type Question = ServerReflectionRequest["messageRequest"];
 
 const gateway = createGateway({
-  routes: (router) =>
-    router.service(ServerReflection, createReflectionService([GreenhouseService, Health, ServerReflection])),
+  routes: (router) => {
+    const reflection = createReflectionService([GreenhouseService, Health, ServerReflection]);
+    router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }) });
+    router.service(ServerReflection, reflection);
+    router.service(ServerReflectionV1Alpha, reflection);
+  },
 });
 let at: BoundAddress;
 beforeAll(async () => {
@@ -162,4 +170,11 @@ test("an answer repeats its question", async () => {
     validHost: "garden",
     originalRequest: { messageRequest: { case: "fileByFilename", value: "garden.proto" } },
   });
+});
+
+test.each(["grpc-v1", "grpc-v1alpha"])("buf calls an RPC that it knows by %s alone", async (version) => {
+  const procedure = `http://${at.address}:${String(at.port)}/greenhouse.v1.GreenhouseService/GetReading`;
+  const asked = await runProgram("buf", ["curl", "--reflect-protocol", version, "-d", '{"sensor":"palm"}', procedure]);
+  expect(asked).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(JSON.parse(asked.stdout)).toEqual({ sensor: "palm", degreesCelsius: 21 });
 });

@@ -46,6 +46,7 @@ test("reflection lists the services", async () => {
     "plantstore.v1.PlantService",
     "grpc.health.v1.Health",
     "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection",
   ]);
 });
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder } from "../process/child-program.ts";
 
-/** A fenced block of README.md or a page of docs/. */
+/** A fenced block of one of the {@link pages}. */
 export interface PageBlock {
   readonly page: string;
   /** The line of its opening fence, from 1. */
@@ -73,9 +73,10 @@ export const blockRules: readonly BlockRule[] = [
   { language: "console", run: { by: "test/clients/documented-commands.test.ts" } },
 ];
 
-/** README.md and the pages of docs/, as paths from the project's folder. */
+/** The READMEs of the project and of the gateway, and the pages of docs/, as paths from the project's folder. */
 export const pages: readonly string[] = [
   "README.md",
+  "src/gateway/README.md",
   ...readdirSync(join(projectFolder, "docs"))
     .filter((name) => name.endsWith(".md"))
     .toSorted()
