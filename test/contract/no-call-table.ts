@@ -19,7 +19,7 @@ const connectVersion: Field = ["connect-protocol-version", "1"];
 const type = (contentType: string): Field => ["content-type", contentType];
 
 const nothingHere = "there is nothing at this path";
-const unsupported = "the content type is not supported";
+const unsupported = (contentType: string): string => `the content type "${contentType}" is not supported`;
 
 function record(httpStatus: number, error: number, text: string, fields: Record<string, string> = {}): SeenAnswer {
   const body = JSON.stringify({ error, message: text });
@@ -127,14 +127,18 @@ const methodRows: readonly NoCallRow[] = ["GET", "PUT", "DELETE", "PATCH", "OPTI
 
 /** Content types that the RPC does not speak. */
 const contentTypeRows: readonly NoCallRow[] = [
-  ...["text/plain", "application/xml", "application/protobuf", "application/x-www-form-urlencoded", "json"].map(
-    (contentType): NoCallRow => ({
-      name: `${contentType} is no call`,
-      caller: "rest",
-      request: post(deletePlantProcedure, [type(contentType)]),
-      want: record(400, 3, unsupported),
-    }),
-  ),
+  ...["text/plain", "application/xml", "application/protobuf", "json"].map((contentType): NoCallRow => ({
+    name: `${contentType} is no call`,
+    caller: "rest",
+    request: post(deletePlantProcedure, [type(contentType)]),
+    want: record(400, 3, unsupported(contentType)),
+  })),
+  {
+    name: "what curl sends by -d is no call, and says how curl sends JSON",
+    caller: "rest",
+    request: post(deletePlantProcedure, [type("application/x-www-form-urlencoded")]),
+    want: record(400, 3, `${unsupported("application/x-www-form-urlencoded")}; curl sends JSON with --json`),
+  },
   {
     name: "JSON in another charset than UTF-8 is no call",
     caller: "rest",
@@ -143,7 +147,7 @@ const contentTypeRows: readonly NoCallRow[] = [
       [type("application/json; charset=utf-16")],
       Buffer.from('{"id":"7"}', "utf16le"),
     ),
-    want: record(400, 3, unsupported),
+    want: record(400, 3, unsupported("application/json; charset=utf-16")),
   },
   {
     name: "no content type is no call",
@@ -155,25 +159,25 @@ const contentTypeRows: readonly NoCallRow[] = [
     name: "Connect has no text codec",
     caller: "connect-json",
     request: post(deletePlantProcedure, [type("text/plain"), connectVersion]),
-    want: connectError(415, "invalid_argument", unsupported),
+    want: connectError(415, "invalid_argument", unsupported("text/plain")),
   },
   {
     name: "an RPC that takes one message takes no stream of Connect",
     caller: "connect-json",
     request: post(deletePlantProcedure, [type("application/connect+proto"), connectVersion]),
-    want: connectError(415, "invalid_argument", unsupported),
+    want: connectError(415, "invalid_argument", unsupported("application/connect+proto")),
   },
   {
     name: "gRPC has no Thrift codec",
     caller: "grpc",
     request: post(deletePlantProcedure, [type("application/grpc+thrift")]),
-    want: trailersOnly("application/grpc", 3, unsupported),
+    want: trailersOnly("application/grpc", 3, unsupported("application/grpc+thrift")),
   },
   {
     name: "gRPC-Web has no Thrift codec",
     caller: "grpc-web",
     request: post(deletePlantProcedure, [type("application/grpc-web+thrift")]),
-    want: webTrailers("application/grpc-web", 3, unsupported),
+    want: webTrailers("application/grpc-web", 3, unsupported("application/grpc-web+thrift")),
   },
 ];
 

@@ -204,6 +204,15 @@ describe.each(ways)("a stream of a client on REST over $name", ({ version, http2
     expect((await post(greenhouse, "/climate", "{}\n", header)).httpStatus).toBe(status === 200 ? 501 : status);
   });
 
+  test("of the type that curl sends by -d is not asked for as JSON, which it is not either", async () => {
+    await using greenhouse = await start({ recordReadings });
+    const form = "application/x-www-form-urlencoded";
+    const answer = await post(greenhouse, "/readings", "{}\n", [["content-type", form]]);
+    expect(JSON.parse(answer.body.toString())).toMatchObject({
+      message: `the content type "${form}" is not application/x-ndjson or application/jsonl in UTF-8`,
+    });
+  });
+
   test("is refused in a coding of the program's own, which cannot be undone piece by piece", async () => {
     const own = { name: "own", compress: unchanged, decompress: unchanged };
     await using greenhouse = await start({ recordReadings }, { acceptCompression: [own] });

@@ -11,7 +11,8 @@ import {
   type StreamTarget,
   type UnaryTarget,
 } from "../protocols/index.ts";
-import type { RestBinding, RestMatch, RestRoutes } from "../rest/index.ts";
+import { quote } from "../json/index.ts";
+import { curlHint, type RestBinding, type RestMatch, type RestRoutes } from "../rest/index.ts";
 
 /** A plain HTTP resource beside the RPCs, for example a probe or a page. Answers GET and HEAD. */
 export interface Endpoint {
@@ -195,9 +196,13 @@ function methodNotAllowed(input: MatchInput, procedure: Procedure | undefined, a
 const shownMethodMax = 32;
 
 function unsupportedMediaType(input: MatchInput, procedure: Procedure): Unmatched {
-  const message =
-    input.common.contentType === null ? "the content type is missing" : "the content type is not supported";
-  return { ...unmatched(input, 415, new ConnectError(message, Code.InvalidArgument)), procedure };
+  return { ...unmatched(input, 415, contentTypeError(input.common.contentType, procedure)), procedure };
+}
+
+function contentTypeError(contentType: string | null, { kind }: Procedure): ConnectError {
+  if (contentType === null) return new ConnectError("the content type is missing", Code.InvalidArgument);
+  const hint = kind === "unary" ? curlHint(contentType) : "";
+  return new ConnectError(`the content type ${quote(contentType)} is not supported${hint}`, Code.InvalidArgument);
 }
 
 function unmatched(input: MatchInput, httpStatus: number, error: ConnectError): Unmatched {

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { quote } from "../json/index.ts";
 import { errorWithHttpStatus } from "./error-to-rest.ts";
 import { isMediaType } from "./http-body.ts";
 import type { BindingOptions } from "./rest-options.ts";
@@ -57,7 +58,17 @@ export function bodyProblem(
   if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
   // RFC 9110 §15.5.16.
   const wanted = format.contentTypes.join(" or ");
-  return errorWithHttpStatus(`the content type is not ${wanted} in UTF-8`, Code.InvalidArgument, 415);
+  const hint = format.kind === "json" ? curlHint(contentType) : "";
+  return errorWithHttpStatus(
+    `the content type ${quote(contentType)} is not ${wanted} in UTF-8${hint}`,
+    Code.InvalidArgument,
+    415,
+  );
+}
+
+/** Returns what helps a person whose JSON came as a form, which is what `curl -d` calls all that it sends. */
+export function curlHint(contentType: string): string {
+  return /^application\/x-www-form-urlencoded\b/i.test(contentType) ? "; curl sends JSON with --json" : "";
 }
 
 // RFC 9110 §8.3.1 without the parameters, type "/" subtype, each a token; a `+json` type is JSON too (RFC 6839 §3.1).

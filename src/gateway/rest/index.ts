@@ -6,6 +6,7 @@
  * sockets, and only the descriptors of services.
  */
 export type { RestBinding } from "./binding.ts";
+export { curlHint } from "./body-format.ts";
 export type { RequestStream } from "./request-stream.ts";
 export {
   codeNames,

@@ -291,7 +291,6 @@ const contentTypes: readonly Row[] = [
   ...[
     "text/plain",
     "text/json",
-    "application/x-www-form-urlencoded",
     "multipart/form-data; boundary=x",
     "application/json; charset=utf-16",
     "application/json; charset=latin1",
@@ -310,7 +309,14 @@ const contentTypes: readonly Row[] = [
     request: "POST /v1/sinks",
     body: '{"fString":"a"}',
     contentType,
-    want: unsupportedMediaType,
+    want: unsupportedMediaType(contentType),
+  })),
+  ...["application/x-www-form-urlencoded", "Application/X-WWW-Form-Urlencoded; charset=utf-8"].map((contentType) => ({
+    rule: "what curl sends by -d",
+    request: "POST /v1/sinks",
+    body: '{"fString":"a"}',
+    contentType,
+    want: unsupportedMediaType(contentType, "; curl sends JSON with --json"),
   })),
 ];
 

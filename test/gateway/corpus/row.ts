@@ -51,5 +51,8 @@ export function methodNotAllowed(allow: string): Want {
   return { httpStatus: 405, code: 12, message: "", header: { allow } };
 }
 
-/** The content type is not supported. */
-export const unsupportedMediaType: Want = { httpStatus: 415, code: 3, message: "content type" };
+/** The content type is not that of JSON, which the message names; a hint may follow. */
+export function unsupportedMediaType(contentType: string, hint = ""): Want {
+  const message = `the content type ${JSON.stringify(contentType)} is not application/json in UTF-8${hint}`;
+  return { httpStatus: 415, code: 3, message };
+}
