@@ -1,7 +1,8 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { create, isMessage, toBinary } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
-import { AnySchema, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { FieldProblem, quote } from "./field-problem.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext } from "./read-context.ts";

@@ -1,5 +1,5 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
-import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { FieldProblem, quote } from "./field-problem.ts";
 import { asFieldValues, createFieldSetter, loadField, localFormOf, setOwn } from "./field-values.ts";
 import { enumNumberByName } from "./names.ts";

@@ -22,6 +22,7 @@ export {
   refuseOtherMember,
   setOwn,
 } from "./field-values.ts";
+export { hasCustomJsonRepresentation } from "./custom-form.ts";
 export { FieldProblem, quote } from "./field-problem.ts";
 export type { BoundFields, FieldNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";

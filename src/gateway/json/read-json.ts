@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf";
 import { isMessage } from "@bufbuild/protobuf";
-import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { refuseOtherMember } from "./field-values.ts";

@@ -1,6 +1,7 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, JsonWriteOptions, Message } from "@bufbuild/protobuf";
 import { isMessage, toJson, toJsonString } from "@bufbuild/protobuf";
-import { type Any, AnySchema, anyUnpack, FieldMaskSchema, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import { type Any, AnySchema, anyUnpack, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { printFieldMask } from "./field-mask.ts";
 import { asFieldValues, loadField, mayHold, setOwn } from "./field-values.ts";
 import { oncePer } from "./once-per.ts";

@@ -15,7 +15,8 @@ import type { RpcFormat } from "./content-type.ts";
 import { decompressInTurn } from "./decompress-in-turn.ts";
 import { writeEnvelope } from "./envelope.ts";
 import { EnvelopedCall, type Encodings, negotiateEncodings } from "./enveloped-call.ts";
-import { headerFieldsToSend, LazyHeaders, metadataFields } from "./lazy-headers.ts";
+import { appendOwnMetadata, metadataFields, withoutMetadata } from "./error-metadata.ts";
+import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
 import type { Procedure, UnaryProcedure } from "./procedure.ts";
 import { readConnectTimeout } from "./timeouts.ts";
 
@@ -179,5 +180,7 @@ function streamContentType(format: RpcFormat): string {
 }
 
 function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
-  return writeEnvelope(endStreamFlag, toUtf8(JSON.stringify(endStreamToJson(trailer, error, undefined))));
+  if (error !== undefined) appendOwnMetadata(trailer, error);
+  const end = endStreamToJson(trailer, error && withoutMetadata(error), undefined);
+  return writeEnvelope(endStreamFlag, toUtf8(JSON.stringify(end)));
 }

@@ -5,6 +5,7 @@ import type { ResponseParts } from "./call-protocol.ts";
 import { refusalContentType, type RpcFormat } from "./content-type.ts";
 import { envelopePrefix } from "./envelope.ts";
 import { EnvelopedCall, readGrpcHeader } from "./enveloped-call.ts";
+import { appendOwnMetadata, withoutMetadata } from "./error-metadata.ts";
 import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
 import type { Procedure } from "./procedure.ts";
 
@@ -77,7 +78,8 @@ const delaySeconds = /^\d{1,5}$/;
  * A `retry-after` is repeated as `grpc-retry-pushback-ms` (gRFC A6), the only one of the two that gRPC clients heed.
  */
 export function setStatus(trailer: Headers, error: ConnectError): void {
-  setTrailerStatus(trailer, error);
+  appendOwnMetadata(trailer, error);
+  setTrailerStatus(trailer, withoutMetadata(error));
   const retryAfter = error.metadata.get("retry-after");
   if (retryAfter === null || !delaySeconds.test(retryAfter) || trailer.has(pushback)) return;
   trailer.set(pushback, String(Number(retryAfter) * 1000));

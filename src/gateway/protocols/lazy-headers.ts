@@ -1,5 +1,3 @@
-import type { ConnectError } from "@connectrpc/connect";
-import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { type HeaderFields, isToken, readHeaderField } from "../carriers/index.ts";
 
 /**
@@ -20,25 +18,12 @@ const control = /[\0-\x08\x0a-\x1f\x7f]/;
  * Fields that a handler copied from another answer may describe that answer's connection or length, or contain
  * forbidden characters. They are left out: HTTP/2 cannot send them at all (RFC 9113 §8.2).
  */
-function toFields(headers: Headers): string[] {
+export function toFields(headers: Headers): string[] {
   const fields: string[] = [];
   for (const [name, value] of headers) {
     if (isSendable(name, value)) fields.push(name, value);
   }
   return fields;
-}
-
-/** Returns the metadata of an error as header fields, without those that belong to the protocol itself. */
-export function metadataFields(error: ConnectError): HeaderFields {
-  return toFields(ownMetadata(error));
-}
-
-/** Returns the metadata of an error, without those that belong to the protocol itself. */
-export function ownMetadata(error: ConnectError): Headers {
-  const metadata = new Headers();
-  // Metadata received from another server describes that call, not ours.
-  if (!error.isWireError) mergeNonProtocolHeaders(metadata, error.metadata);
-  return metadata;
 }
 
 /**

@@ -1,12 +1,12 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
-import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import {
   asFieldValues,
   createFieldSetter,
   type FieldSetter,
   type FieldValues,
   findField,
+  hasCustomJsonRepresentation,
   loadField,
   refuseOtherMember,
   setOwn,

@@ -1,10 +1,10 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
-import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import {
   type BodyRules,
   type BoundFields,
   createJsonFieldReader,
   type FieldNotes,
+  hasCustomJsonRepresentation,
   type ReadJsonOptions,
   readPartialJson,
   type UnknownNames,

@@ -1,6 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../../carriers/index.ts";
-import { isSendable, ownMetadata } from "../lazy-headers.ts";
+import { ownMetadata } from "../error-metadata.ts";
+import { isSendable } from "../lazy-headers.ts";
 
 // The gateway sets these itself: they describe the bytes it writes, or the host it answers for.
 const gatewayFields: ReadonlySet<string> = new Set([
