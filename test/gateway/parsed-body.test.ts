@@ -12,6 +12,7 @@ import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { within } from "../support/deadline.ts";
 import { kitchenSinkOptions } from "../support/gateway/kitchen-sink.ts";
 import { exchange } from "../support/gateway/wire-format.ts";
+import { isSince } from "../support/peer-version.ts";
 
 // Requests whose body a body parser has read before the mounted gateway gets them.
 
@@ -103,7 +104,8 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
       expect(String(answer.body)).toMatch(new RegExp(`"message":"${field.replace(/[[\]]/g, "\\$&")}: .*64`));
     });
 
-    test("keeps a key that names the prototype of objects", async () => {
+    // Before 2.17, protobuf-es does not write it.
+    test.runIf(isSince("@bufbuild/protobuf", "2.17"))("keeps a key that names the prototype of objects", async () => {
       const answer = await ask(version, parseJson, post(path, '{"labels":{"__proto__":"x"}}'));
       expect(String(answer.body)).toContain('"labels":{"__proto__":"x"}');
     });

@@ -1,6 +1,7 @@
 import { copyFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import gatewayManifest from "../../src/gateway/package.json" with { type: "json" };
 import { projectFolder } from "../support/process/child-program.ts";
 import { startProgram } from "../support/process/command-line.ts";
 import { blocksRunBy, readPage } from "../support/docs/page-blocks.ts";
@@ -190,6 +191,31 @@ test("the gateway refuses a service that another copy of protobuf-es describes",
       "`npm ls @bufbuild/protobuf`, and have every package use the same version\n",
   );
 }, 120_000);
+
+// From package.json: ^2.5.0 is 2.5.0.
+const oldestPeers = Object.entries(gatewayManifest.peerDependencies).map(([name, range]) => ({
+  name,
+  version: range.slice(1),
+}));
+
+test("the gateway serves on the oldest peers, which a project has locked", () => {
+  const project = createProject(Object.fromEntries(oldestPeers.map(({ name, version }) => [name, version])));
+  project.run("npm", "install", "--no-audit", "--no-fund", tarballs["@plantstore/gateway"]);
+  project.write("greeter.mjs", greeterModule);
+  expect(project.runProgram(main)).toBe(greetings);
+  project.run("npm", "install", "--no-audit", "--no-fund", ...Object.values(tarballs));
+  expect(project.run("npx", "plantstore", "openapi")).toContain('"/plants/{id}"');
+  expect(JSON.parse(project.run("npm", "ls", "--json"))).toMatchObject({
+    dependencies: Object.fromEntries(oldestPeers.map(({ name, version }) => [name, { version }])),
+  });
+}, 120_000);
+
+test("docs/packages.md names the oldest peers", () => {
+  const names = oldestPeers.map(({ name, version }) => `\`${name}\` ${version.replace(/\.0$/, "")}`);
+  expect(readPage("docs/packages.md").replaceAll("\n", " ")).toContain(
+    `Any version from ${names.join(" and ")} will do`,
+  );
+});
 
 /** Writes a program of ES modules as one in CommonJS. */
 function asCommonJs(text: string): string {

@@ -4,6 +4,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseFieldMask, printFieldMask } from "../../../src/gateway/json/field-mask.ts";
 import { numRunsOf } from "../../support/test-seed.ts";
+import { isSince } from "../../support/peer-version.ts";
 
 describe("parseFieldMask()", () => {
   test.each([
@@ -72,7 +73,8 @@ describe("printFieldMask()", () => {
     );
   });
 
-  test("prints what protobuf-es prints, if that accepts the path", () => {
+  // Before 2.11, protobuf-es accepted paths that JSON cannot spell.
+  test.runIf(isSince("@bufbuild/protobuf", "2.11"))("prints what protobuf-es prints, if that accepts the path", () => {
     fc.assert(
       fc.property(path, (each) => {
         let want: unknown;

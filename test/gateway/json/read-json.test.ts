@@ -11,6 +11,7 @@ import { costRatio } from "../../support/cost-ratio.ts";
 import { Color, NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySchema } from "../../gen/kitchensink/v1/legacy_pb.ts";
 import { numRunsOf } from "../../support/test-seed.ts";
+import { isSince } from "../../support/peer-version.ts";
 
 const registry = createRegistry(NestedSchema, DurationSchema, StringValueSchema, AnySchema, ValueSchema);
 
@@ -46,51 +47,58 @@ function problemOf(desc: DescMessage, json: string | Uint8Array, options?: ReadJ
   throw new Error(`was taken: ${String(json)}`);
 }
 
+// What older versions of protobuf-es read wrong, or not at all.
+const isReadByProtobuf = (json: string): boolean =>
+  (isSince("@bufbuild/protobuf", "2.17") || !json.includes("__proto__")) &&
+  (isSince("@bufbuild/protobuf", "2.10") || !/"value(s|ByName)":[^}]*null/.test(json));
+
 describe("readJson() reads what protobuf-es reads", () => {
-  test.each<string>([
-    "{}",
-    '{"fDouble":1.5,"fFloat":"2.5","fInt32":-1,"fUint32":"4294967295","fSint32":1e2,"fFixed32":7.0,"fSfixed32":"-8"}',
-    '{"fDouble":"NaN","fFloat":"-Infinity","wDouble":"Infinity"}',
-    '{"fInt64":"-9223372036854775808","fUint64":"18446744073709551615","fSint64":"1","fFixed64":2,"fSfixed64":"-3"}',
-    '{"fBool":true,"fString":"a\\u00e9\\ud83c\\udf31\\n","fBytes":"-_8=","fEnum":"COLOR_GREEN"}',
-    '{"f_bool":true,"f_string":"proto names","f_enum":1}',
-    '{"fEnum":17}',
-    '{"maybeInt64":"0","maybeString":"","maybeBool":false,"maybeEnum":"COLOR_UNSPECIFIED"}',
-    '{"ids":[1,"2"],"tags":["",""],"colors":[0,"COLOR_RED"],"blobs":["","QQ=="],"doubles":["NaN",1]}',
-    '{"nesteds":[{},{"text":"a","inner":{"inner":{}}}],"times":["2024-01-01T00:00:00Z"]}',
-    '{"words":["a",""],"structs":[{"a":[1]},{}],"values":[null,1,"x",[],{}]}',
-    '{"labels":{"":"empty","__proto__":"x","constructor":"y"},"counts":{"true":1,"false":0}}',
-    '{"nestedById":{"-7":{"text":"a"},"0":{}},"palette":{"a":"COLOR_RED","b":2}}',
-    '{"valueByName":{"n":null,"o":{"a":[null]}},"blobByName":{"a":"QQ"}}',
-    '{"child":{"child":{"child":{"fString":"deep"}}},"empty":{}}',
-    '{"choiceText":""}',
-    '{"choiceNumber":"0"}',
-    '{"choiceNested":{"text":"a"}}',
-    '{"choiceEnum":"COLOR_RED"}',
-    '{"choiceWrapper":"a"}',
-    '{"choiceNull":null}',
-    '{"choiceStruct":{"a":1}}',
-    '{"choiceBytes":"QQ=="}',
-    '{"choiceText":null,"choiceNumber":"1"}',
-    '{"wDouble":1.5,"wFloat":1,"wInt64":"-1","wUint64":1,"wInt32":0,"wUint32":"1","wBool":false,"wString":"","wBytes":""}',
-    '{"time":"2024-02-29T12:30:45.123456789+01:00","duration":"-1.5s","mask":"fooBar,a.b"}',
-    '{"struct":{"a":null,"b":[1,"x",true,{"__proto__":1}]},"value":{"a":[null]},"list":[1,[],null],"nullValue":null}',
-    '{"value":null}',
-    '{"customName":"by JSON name"}',
-    '{"odd_name":"by proto name"}',
-    '{"any":{}}',
-    `{"values":[${"[[]],".repeat(120)}{"a":{}}],"struct":{"a":[${"{},".repeat(120)}0]}}`,
-    `{"nesteds":[${'{"inner":{}},'.repeat(120)}{}]}`,
-    '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","text":"a"}}',
-    '{"any":{"text":"type last","@type":"type.googleapis.com/kitchensink.v1.Nested"}}',
-    '{"any":{"@type":"type.googleapis.com/google.protobuf.Duration","value":"1.5s"}}',
-    '{"any":{"@type":"type.googleapis.com/google.protobuf.Any","value":{"@type":"type.googleapis.com/google.protobuf.StringValue","value":"a"}}}',
-    '{"any":{"value": {"value":"a","@type":"type.googleapis.com/google.protobuf.StringValue"},"@type":"type.googleapis.com/google.protobuf.Any"}}',
-    '{"any":{"value":{"value":{"@type":"a","b":[{"@type":"c"}]},"@type":"type.googleapis.com/google.protobuf.Value"},"@type":"type.googleapis.com/google.protobuf.Any"}}',
-    '{"any":{"value":{},"@type":"type.googleapis.com/google.protobuf.Any"}}',
-    '{"fInt64":null,"maybeInt64":null,"ids":null,"labels":null,"nested":null,"wInt64":null,"fEnum":null,"time":null,"struct":null}',
-    '{"longText":"9007199254740993","longTexts":["-1"]}',
-  ])("reads %s", (json) => {
+  test.each<string>(
+    [
+      "{}",
+      '{"fDouble":1.5,"fFloat":"2.5","fInt32":-1,"fUint32":"4294967295","fSint32":1e2,"fFixed32":7.0,"fSfixed32":"-8"}',
+      '{"fDouble":"NaN","fFloat":"-Infinity","wDouble":"Infinity"}',
+      '{"fInt64":"-9223372036854775808","fUint64":"18446744073709551615","fSint64":"1","fFixed64":2,"fSfixed64":"-3"}',
+      '{"fBool":true,"fString":"a\\u00e9\\ud83c\\udf31\\n","fBytes":"-_8=","fEnum":"COLOR_GREEN"}',
+      '{"f_bool":true,"f_string":"proto names","f_enum":1}',
+      '{"fEnum":17}',
+      '{"maybeInt64":"0","maybeString":"","maybeBool":false,"maybeEnum":"COLOR_UNSPECIFIED"}',
+      '{"ids":[1,"2"],"tags":["",""],"colors":[0,"COLOR_RED"],"blobs":["","QQ=="],"doubles":["NaN",1]}',
+      '{"nesteds":[{},{"text":"a","inner":{"inner":{}}}],"times":["2024-01-01T00:00:00Z"]}',
+      '{"words":["a",""],"structs":[{"a":[1]},{}],"values":[null,1,"x",[],{}]}',
+      '{"labels":{"":"empty","__proto__":"x","constructor":"y"},"counts":{"true":1,"false":0}}',
+      '{"nestedById":{"-7":{"text":"a"},"0":{}},"palette":{"a":"COLOR_RED","b":2}}',
+      '{"valueByName":{"n":null,"o":{"a":[null]}},"blobByName":{"a":"QQ"}}',
+      '{"child":{"child":{"child":{"fString":"deep"}}},"empty":{}}',
+      '{"choiceText":""}',
+      '{"choiceNumber":"0"}',
+      '{"choiceNested":{"text":"a"}}',
+      '{"choiceEnum":"COLOR_RED"}',
+      '{"choiceWrapper":"a"}',
+      '{"choiceNull":null}',
+      '{"choiceStruct":{"a":1}}',
+      '{"choiceBytes":"QQ=="}',
+      '{"choiceText":null,"choiceNumber":"1"}',
+      '{"wDouble":1.5,"wFloat":1,"wInt64":"-1","wUint64":1,"wInt32":0,"wUint32":"1","wBool":false,"wString":"","wBytes":""}',
+      '{"time":"2024-02-29T12:30:45.123456789+01:00","duration":"-1.5s","mask":"fooBar,a.b"}',
+      '{"struct":{"a":null,"b":[1,"x",true,{"__proto__":1}]},"value":{"a":[null]},"list":[1,[],null],"nullValue":null}',
+      '{"value":null}',
+      '{"customName":"by JSON name"}',
+      '{"odd_name":"by proto name"}',
+      '{"any":{}}',
+      `{"values":[${"[[]],".repeat(120)}{"a":{}}],"struct":{"a":[${"{},".repeat(120)}0]}}`,
+      `{"nesteds":[${'{"inner":{}},'.repeat(120)}{}]}`,
+      '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","text":"a"}}',
+      '{"any":{"text":"type last","@type":"type.googleapis.com/kitchensink.v1.Nested"}}',
+      '{"any":{"@type":"type.googleapis.com/google.protobuf.Duration","value":"1.5s"}}',
+      '{"any":{"@type":"type.googleapis.com/google.protobuf.Any","value":{"@type":"type.googleapis.com/google.protobuf.StringValue","value":"a"}}}',
+      '{"any":{"value": {"value":"a","@type":"type.googleapis.com/google.protobuf.StringValue"},"@type":"type.googleapis.com/google.protobuf.Any"}}',
+      '{"any":{"value":{"value":{"@type":"a","b":[{"@type":"c"}]},"@type":"type.googleapis.com/google.protobuf.Value"},"@type":"type.googleapis.com/google.protobuf.Any"}}',
+      '{"any":{"value":{},"@type":"type.googleapis.com/google.protobuf.Any"}}',
+      '{"fInt64":null,"maybeInt64":null,"ids":null,"labels":null,"nested":null,"wInt64":null,"fEnum":null,"time":null,"struct":null}',
+      '{"longText":"9007199254740993","longTexts":["-1"]}',
+    ].filter(isReadByProtobuf),
+  )("reads %s", (json) => {
     const message = readJson(SinkSchema, json, { registry });
     const want = fromJson(SinkSchema, parse(json), { registry });
     expect(toJson(SinkSchema, message, { registry })).toEqual(toJson(SinkSchema, want, { registry }));
