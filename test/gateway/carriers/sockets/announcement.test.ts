@@ -11,11 +11,9 @@ import { startGreenhouse } from "../../../support/gateway/greenhouse.ts";
 
 const channels = ["http.server.request.start", "http.server.response.finish"] as const;
 
-type Message = Readonly<Record<"request" | "response" | "socket" | "server", object>>;
-
 interface Heard {
   readonly channel: string;
-  readonly message: Message;
+  readonly message: unknown;
   /** The status that the response had by then. */
   readonly statusCode: unknown;
   /** What the message said by then of the request. */
@@ -25,13 +23,16 @@ interface Heard {
 /** Keeps what is published on the two channels until it is disposed of. */
 function listenIn(names: readonly string[] = channels): { readonly heard: readonly Heard[] } & Disposable {
   const heard: Heard[] = [];
-  const listener = (published: unknown, name: string | symbol): void => {
-    const message = published as Message;
-    const statusCode = Reflect.get(message.response, "statusCode");
+  const listener = (message: unknown, name: string | symbol): void => {
+    const statusCode = memberOf(memberOf(message, "response"), "statusCode");
     heard.push({ channel: String(name), message, statusCode, said: describe(message) });
   };
   for (const name of names) subscribe(name, listener);
   return { heard, [Symbol.dispose]: () => names.forEach((name) => unsubscribe(name, listener)) };
+}
+
+function memberOf(object: unknown, name: string): unknown {
+  return typeof object === "object" && object !== null ? Reflect.get(object, name) : undefined;
 }
 
 const request: HttpRequest = {
@@ -46,17 +47,18 @@ const request: HttpRequest = {
 };
 
 /** What both of node's objects and ours say of a request. */
-function describe(message: Message): object {
-  const { method, url, httpVersion, headers, rawHeaders, socket } = message.request as Readonly<
-    Record<string, unknown>
-  >;
-  const shown = Object.fromEntries(Object.entries(headers as object).filter(([name]) => !name.startsWith(":")));
+function describe(message: unknown): object {
+  const asked = memberOf(message, "request");
+  const socket = memberOf(message, "socket");
+  const members = ["method", "url", "httpVersion"].map((name) => [name, memberOf(asked, name)]);
+  const headers = Object.entries(Object(memberOf(asked, "headers"))).filter(([name]) => !/^:|^host$/.test(name));
   return {
-    keys: Object.keys(message).toSorted(),
-    ...{ method, url, httpVersion, headers: { ...shown, host: undefined } },
-    isRaw: (rawHeaders as readonly string[]).includes("x-two"),
-    isOfSocket: message.socket === socket && message.socket instanceof Socket,
-    isServer: message.server instanceof Server,
+    ...Object.fromEntries(members),
+    headers: Object.fromEntries(headers),
+    keys: Object.keys(Object(message)).toSorted(),
+    isRaw: [memberOf(asked, "rawHeaders")].flat().includes("x-two"),
+    isOfSocket: memberOf(asked, "socket") === socket && socket instanceof Socket,
+    isServer: memberOf(message, "server") instanceof Server,
   };
 }
 
@@ -83,7 +85,7 @@ test("a request is announced as node:http announces it, over both versions of HT
     expect(finish.message).toBe(start.message);
     // There is no such parameter.
     expect([start.statusCode, finish.statusCode]).toEqual([0, 400]);
-    expect(Reflect.get(start.message.response, "headersSent")).toBe(true);
+    expect(memberOf(memberOf(start.message, "response"), "headersSent")).toBe(true);
   }
 });
 
