@@ -1,11 +1,10 @@
-import { type DescMessage, type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
 import { noBytes, toUtf8 } from "../carriers/index.ts";
 import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
-import { createBinaryEncoder } from "./binary-encoder.ts";
 import type { RpcFormat } from "./content-type.ts";
-import { hasDeclaredWireTypes } from "./wire-types.ts";
 
 /** Converts between messages and bytes, in one of the two formats. */
 export interface Codec {
@@ -30,15 +29,16 @@ export function createMethodCodecs(
 ): MethodCodecs {
   const { input, output } = method;
   const { binaryOptions, jsonOptions, writeMaxBytes } = options;
-  const encodeBinary = createBinaryEncoder(output, binaryOptions);
+  const readBinary = createBinaryReader(input, binaryOptions);
+  const writeBinary = createBinaryWriter(output, binaryOptions);
   return {
     binary: {
-      decode: (bytes) => decodeBinary(input, bytes, binaryOptions),
+      decode: (bytes) => decode(input, () => readBinary(bytes)),
       // Many RPCs return google.protobuf.Empty, and to encode nothing costs as much as to encode something.
       encode: (message) =>
         output.fields.length === 0 && message.$unknown === undefined
           ? noBytes
-          : serialize(() => encodeBinary(message), writeMaxBytes),
+          : serialize(() => writeBinary(message), writeMaxBytes),
     },
     json: {
       decode: (bytes) => readJson(input, bytes, jsonRules),
@@ -47,24 +47,14 @@ export function createMethodCodecs(
   };
 }
 
-function decodeBinary(
-  desc: DescMessage,
-  bytes: Uint8Array,
-  options: UniversalHandlerOptions["binaryOptions"],
-): Message {
-  try {
-    const message = fromBinary(desc, bytes, options);
-    if (hasDeclaredWireTypes(desc, bytes)) return message;
-  } catch (error) {
-    throw invalidMessage(desc, error);
-  }
-  throw invalidMessage(desc);
-}
-
 // A malformed message is the client's mistake; connect-node answers Internal here.
-function invalidMessage(desc: DescMessage, cause?: unknown): ConnectError {
-  const message = `the message is not a valid ${desc.typeName}`;
-  return new ConnectError(message, Code.InvalidArgument, undefined, undefined, cause);
+function decode(desc: DescMessage, read: () => Message): Message {
+  try {
+    return read();
+  } catch (error) {
+    const message = `the message is not a valid ${desc.typeName}`;
+    throw new ConnectError(message, Code.InvalidArgument, undefined, undefined, error);
+  }
 }
 
 function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8Array {

@@ -20,7 +20,7 @@ import {
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { createBinaryEncoder } from "../../../src/gateway/protocols/binary-encoder.ts";
+import { createBinaryWriter } from "../../../src/gateway/binary/large-bytes.ts";
 import { writeEnvelope } from "../../../src/gateway/protocols/envelope.ts";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { FileService } from "../../gen/files/v1/files_pb.ts";
@@ -69,7 +69,7 @@ describe("a message with large bytes", () => {
     { name: "that are required", desc: requiredBytes, init: { f: bytesOf(large) } },
   ])("is as long as protobuf-es writes it, and reads the same, $name", ({ desc, init }) => {
     const message = create(desc, init);
-    const bytes = createBinaryEncoder(desc, undefined)(message);
+    const bytes = createBinaryWriter(desc, undefined)(message);
     expect(bytes).toHaveLength(toBinary(desc, message).byteLength);
     const read = fromBinary(desc, bytes);
     expect(equals(desc, read, message, { registry: createRegistry(), unknown: true })).toBe(true);
@@ -77,7 +77,7 @@ describe("a message with large bytes", () => {
 
   test.each([large - 1, large])("is written with none of its own memory, %i bytes", (length) => {
     const message = create(SinkSchema, { fBytes: bytesOf(length) });
-    const bytes = createBinaryEncoder(SinkSchema, undefined)(message);
+    const bytes = createBinaryWriter(SinkSchema, undefined)(message);
     const before = Uint8Array.from(bytes);
     message.fBytes.fill(0);
     expect(Buffer.compare(bytes, before)).toBe(0);

@@ -77,8 +77,8 @@ function valueLayoutOf(field: DescField): FieldLayout {
   };
 }
 
-// protobuf.dev, "Message Structure"; an enum is an int32.
-function wireTypeOf(scalar: ScalarType): WireType {
+/** Returns how a value is written (protobuf.dev, "Message Structure"); an enum is an int32. */
+export function wireTypeOf(scalar: ScalarType): WireType {
   switch (scalar) {
     case ScalarType.STRING:
     case ScalarType.BYTES:

@@ -16,7 +16,7 @@ const largeBytesMin = 64 * 1024;
  * The writer of protobuf-es doubles its zeroed buffer until everything fits, and returns a copy: three megabytes of
  * memory for one of message, and each brings the next garbage collection nearer.
  */
-export function createBinaryEncoder(
+export function createBinaryWriter(
   desc: DescMessage,
   options: UniversalHandlerOptions["binaryOptions"],
 ): (message: Message) => Uint8Array {

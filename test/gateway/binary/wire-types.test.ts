@@ -1,6 +1,6 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { hasDeclaredWireTypes } from "../../../src/gateway/protocols/wire-types.ts";
+import { hasDeclaredWireTypes } from "../../../src/gateway/binary/wire-types.ts";
 import { Color, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const { field } = SinkSchema;

@@ -1,0 +1,114 @@
+import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
+import {
+  ByteSource,
+  readBool,
+  readInt64,
+  readSint64,
+  readUint64,
+  readUnsigned,
+  readVarint32,
+  smallIntegers,
+  unsure,
+} from "./byte-source.ts";
+import { makeFunction } from "./made-code.ts";
+import { type MessageClass, messageClass } from "./message-class.ts";
+import { readerText } from "./reader-text.ts";
+import { readText } from "./text-reader.ts";
+import { TypeScope } from "./type-scope.ts";
+import { hasDeclaredWireTypes } from "./wire-types.ts";
+
+type ReadMessage = (source: ByteSource, message: Message, end: number, endTag: number) => void;
+
+/** The quick reader of a type. */
+export interface MessageReader {
+  readonly Message: MessageClass;
+  /** Reads into a message, as {@link readerText} says. Throws when it leaves the message to protobuf-es. */
+  read: ReadMessage;
+}
+
+const scope = {
+  readAlone,
+  readBool,
+  readInt64,
+  readSint64,
+  readText,
+  readUint64,
+  readUnknown,
+  readUnsigned,
+  readVarint32,
+  smallIntegers,
+  unsure,
+};
+
+const readers = new WeakMap<DescMessage, MessageReader>();
+
+/** Returns the quick reader of a type, whose code is made when the first message of the type is read. */
+export function messageReader(desc: DescMessage): MessageReader {
+  let reader = readers.get(desc);
+  if (reader === undefined) {
+    reader = lazyReader(desc);
+    readers.set(desc, reader);
+  }
+  return reader;
+}
+
+function lazyReader(desc: DescMessage): MessageReader {
+  const reader: MessageReader = {
+    Message: messageClass(desc),
+    read: (...args) => {
+      reader.read = makeReader(desc);
+      reader.read(...args);
+    },
+  };
+  return reader;
+}
+
+function makeReader(desc: DescMessage): ReadMessage {
+  const own = new TypeScope(scope);
+  const text = readerText(desc, {
+    name: (value) => own.name(value),
+    reader: (child) => own.name(messageReader(child)),
+  });
+  return makeFunction(text, own.values);
+}
+
+/** Keeps a field that the type does not have, as protobuf-es does: the bytes behind its tag. */
+function readUnknown(source: ByteSource, message: Message, tag: number): void {
+  const { bytes, at: start } = source;
+  const wireType: WireType = tag & 7;
+  if (tag >>> 3 === 0) throw unsure;
+  skip(source, wireType);
+  if (source.at > bytes.byteLength) throw unsure;
+  (message.$unknown ??= []).push({ no: tag >>> 3, wireType, data: bytes.subarray(start, source.at) });
+}
+
+function skip(source: ByteSource, wireType: WireType): void {
+  switch (wireType) {
+    case WireType.Varint:
+      readInt64(source);
+      return;
+    case WireType.Bit64:
+      source.at += 8;
+      return;
+    case WireType.Bit32:
+      source.at += 4;
+      return;
+    case WireType.LengthDelimited: {
+      const length = readUnsigned(source);
+      source.at += length;
+      return;
+    }
+    default:
+      // An unknown group can contain others, or have no end.
+      throw unsure;
+  }
+}
+
+/** Has protobuf-es read one field, between two places, into a message of its own. */
+function readAlone(desc: DescMessage, source: ByteSource, start: number, end: number): Message {
+  const bytes = source.bytes.subarray(start, end);
+  const message = fromBinary(desc, bytes, { recursionLimit: source.depthLeft + 1 });
+  if (!hasDeclaredWireTypes(desc, bytes)) throw unsure;
+  return message;
+}

@@ -1,0 +1,217 @@
+import { create, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { StructSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { createBinaryReader } from "../../../src/gateway/binary/index.ts";
+import { LegacySchema } from "../../gen/kitchensink/v1/legacy_pb.ts";
+import { Color, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { goBothWays, readBothWays, type Way } from "../../support/gateway/binary-oracle.ts";
+import { numRunsOf, testSeed } from "../../support/test-seed.ts";
+
+const { field } = SinkSchema;
+const [varint, bit64, length, group, endGroup, bit32] = [0, 1, 2, 3, 4, 5];
+
+function tag({ number }: { readonly number: number }, wireType: number): number[] {
+  return integer((number << 3) | wireType);
+}
+
+function integer(value: number): number[] {
+  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...integer(value >>> 7)];
+}
+
+const unknown = { number: 1000 };
+const minusOne = [255, 255, 255, 255, 255, 255, 255, 255, 255, 1];
+
+/** A sink in a sink, so many times. */
+function nested(depth: number): number[] {
+  let bytes: number[] = [];
+  for (let level = 1; level < depth; level += 1)
+    bytes = [...tag(field.child, length), ...integer(bytes.length), ...bytes];
+  return bytes;
+}
+
+const sinkRows: readonly { readonly name: string; readonly bytes: readonly number[]; readonly way: Way }[] = [
+  { name: "nothing", bytes: [], way: "quick" },
+  { name: "a number of ten bytes", bytes: [...tag(field.fInt64, varint), ...minusOne], way: "quick" },
+  { name: "a negative int32", bytes: [...tag(field.fInt32, varint), ...minusOne], way: "quick" },
+  { name: "a number of eleven bytes", bytes: [...tag(field.fInt64, varint), 255, ...minusOne], way: "left" },
+  { name: "a number that is cut off", bytes: [...tag(field.fInt64, varint), 255], way: "left" },
+  { name: "a field without its value", bytes: tag(field.fInt64, varint), way: "left" },
+  { name: "a double that is cut off", bytes: [...tag(field.fDouble, bit64), 1, 2, 3], way: "left" },
+  { name: "a text that is longer than the rest", bytes: [...tag(field.fString, length), 2, 97], way: "left" },
+  { name: "a text of a negative length", bytes: [...tag(field.fString, length), ...minusOne], way: "left" },
+  { name: "a text without its length", bytes: tag(field.fString, length), way: "left" },
+  { name: "bytes that are longer than the rest", bytes: [...tag(field.fBytes, length), 2, 97], way: "left" },
+  { name: "a text that is not UTF-8", bytes: [...tag(field.fString, length), 1, 255], way: "left" },
+  { name: "half a surrogate pair", bytes: [...tag(field.fString, length), 3, 0xed, 0xa0, 0x80], way: "left" },
+  { name: "U+FFFD itself", bytes: [...tag(field.fString, length), 3, 0xef, 0xbf, 0xbd], way: "left" },
+  { name: "a byte-order mark", bytes: [...tag(field.fString, length), 4, 0xef, 0xbb, 0xbf, 97], way: "left" },
+  { name: "a message that is longer than the rest", bytes: [...tag(field.nested, length), 3, 8, 1], way: "left" },
+  { name: "a message whose field passes its end", bytes: [...tag(field.wInt64, length), 1, 8, 7], way: "left" },
+  {
+    name: "a message twice, which is merged",
+    bytes: [...tag(field.nested, length), 3, 10, 1, 97, ...tag(field.nested, length), 2, 16, 7],
+    way: "quick",
+  },
+  { name: "a packed list", bytes: [...tag(field.ids, length), 2, 1, 2], way: "quick" },
+  {
+    name: "a list that is not packed",
+    bytes: [...tag(field.ids, varint), 1, ...tag(field.ids, varint), 2],
+    way: "quick",
+  },
+  {
+    name: "a packed list whose last number passes its end",
+    bytes: [...tag(field.ids, length), 1, 129, 1],
+    way: "left",
+  },
+  {
+    name: "a packed list of doubles and a half",
+    bytes: [...tag(field.doubles, length), 9, ...Array.from({ length: 18 }, () => 0)],
+    way: "left",
+  },
+  { name: "a list of texts as a number", bytes: [...tag(field.tags, varint), 1], way: "left" },
+  { name: "an int64 as text", bytes: [...tag(field.fInt64, length), 0], way: "left" },
+  { name: "an entry of a map", bytes: [...tag(field.labels, length), 6, 10, 1, 97, 18, 1, 98], way: "quick" },
+  { name: "an entry without key and value", bytes: [...tag(field.labels, length), 0], way: "quick" },
+  { name: "an entry of messages without a value", bytes: [...tag(field.nestedById, length), 2, 8, 7], way: "quick" },
+  {
+    name: "an entry with a value before its key",
+    bytes: [...tag(field.labels, length), 6, 18, 1, 98, 10, 1, 97],
+    way: "quick",
+  },
+  { name: "an entry with something else", bytes: [...tag(field.labels, length), 5, 10, 1, 97, 24, 0], way: "left" },
+  { name: "an entry whose text passes its end", bytes: [...tag(field.labels, length), 2, 10, 1, 97], way: "left" },
+  {
+    name: "__proto__ as a key",
+    bytes: [...tag(field.labels, length), 14, 10, 9, ...Buffer.from("__proto__"), 18, 1, 98],
+    way: "left",
+  },
+  { name: "a field that is not known", bytes: [...tag(unknown, bit32), 1, 2, 3, 4], way: "quick" },
+  {
+    name: "two fields that are not known",
+    bytes: [...tag(unknown, varint), 1, ...tag(unknown, length), 1, 97],
+    way: "quick",
+  },
+  { name: "an unknown field that passes the end", bytes: [...tag(unknown, length), 2, 97], way: "left" },
+  { name: "an unknown group", bytes: [...tag(unknown, group), 8, 1, ...tag(unknown, endGroup)], way: "left" },
+  { name: "a group that never ends", bytes: tag(unknown, group), way: "left" },
+  { name: "the end of no group", bytes: tag(unknown, endGroup), way: "left" },
+  { name: "field 0", bytes: [0, 0], way: "left" },
+  { name: "wire type 7", bytes: [...tag(unknown, 7), 0], way: "left" },
+  { name: "a tag of six bytes", bytes: [0x88, 0x80, 0x80, 0x80, 0x80, 0x00, 1], way: "left" },
+  { name: "a tag beyond 32 bits", bytes: [0x88, 0x80, 0x80, 0x80, 0x10, 1], way: "left" },
+  { name: "one hundred messages inside each other", bytes: nested(100), way: "quick" },
+  { name: "one hundred and one", bytes: nested(101), way: "left" },
+];
+
+test.each(sinkRows)("$name is read as protobuf-es reads it, $way", ({ bytes, way }) => {
+  expect(readBothWays(SinkSchema, Uint8Array.from(bytes))).toBe(way);
+});
+
+describe("a reader", () => {
+  test.each(sinkRows)("of $name has the verdict of protobuf-es", ({ bytes, way }) => {
+    const message = Uint8Array.from(bytes);
+    const read = createBinaryReader(SinkSchema, undefined);
+    const expected = outcomeOf(() => fromBinary(SinkSchema, message));
+    const got = outcomeOf(() => read(message));
+    // What is written as another type than declared is refused here, and only here.
+    if (expected instanceof Error || !(got instanceof Error)) expect(got).toEqual(expected);
+    else expect(way).toBe("left");
+  });
+
+  test.each([99, 100])("goes as deep as it is told, %i", (recursionLimit) => {
+    const bytes = Uint8Array.from(nested(100));
+    const read = createBinaryReader(SinkSchema, { recursionLimit });
+    expect(outcomeOf(() => read(bytes))).toEqual(outcomeOf(() => fromBinary(SinkSchema, bytes, { recursionLimit })));
+  });
+
+  test("leaves unknown fields out if it is told to", () => {
+    const bytes = Uint8Array.from([...tag(unknown, varint), 1]);
+    expect(createBinaryReader(SinkSchema, { readUnknownFields: false })(bytes).$unknown).toBeUndefined();
+    expect(createBinaryReader(SinkSchema, undefined)(bytes).$unknown).toHaveLength(1);
+  });
+
+  test("returns bytes that are a view of what it read", () => {
+    const bytes = toBinary(SinkSchema, create(SinkSchema, { fBytes: Uint8Array.of(1, 2) }));
+    expect(createBinaryReader(SinkSchema, undefined)(bytes)).toHaveProperty("fBytes.buffer", bytes.buffer);
+  });
+});
+
+const shade = LegacySchema.field.shade.number << 3;
+
+/** Messages with every kind of field, which are to be read quickly. */
+test.each<{ name: string; desc: DescMessage; message: Message }>([
+  {
+    name: "a sink",
+    desc: SinkSchema,
+    message: create(SinkSchema, {
+      fInt64: -1n,
+      fDouble: -0,
+      fFloat: 0.5,
+      fBool: true,
+      fString: "é",
+      fBytes: Uint8Array.of(0, 255),
+      fEnum: Color.RED,
+      fFixed32: 1,
+      fSfixed64: -1n,
+      fSint64: -1n,
+      maybeInt64: 0n,
+      ids: [1n, -1n],
+      tags: ["", "a"],
+      colors: [Color.GREEN],
+      doubles: [1, 2],
+      blobs: [Uint8Array.of(1)],
+      nesteds: [{ text: "a" }, {}],
+      labels: { a: "b", "": "" },
+      nestedById: { "7": { number: 7n } },
+      counts: { true: 1 },
+      palette: { a: Color.RED },
+      blobByName: { a: Uint8Array.of(1) },
+      nested: { text: "a", number: 1n },
+      wInt64: 5n,
+      time: { seconds: 1n, nanos: 1 },
+      choice: { case: "choiceText", value: "a" },
+    }),
+  },
+  {
+    name: "a legacy",
+    desc: LegacySchema,
+    message: create(LegacySchema, { name: "a", child: { name: "b" }, choice: { case: "choiceText", value: "" } }),
+  },
+  {
+    name: "a struct",
+    desc: StructSchema,
+    message: create(StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } }),
+  },
+])("$name is read quickly", ({ desc, message }) => {
+  const bytes = toBinary(desc, message);
+  expect(readBothWays(desc, bytes)).toBe("quick");
+  // As protobuf-es makes them, so that `isFieldSet` and defaults are what they are there.
+  const read = createBinaryReader(desc, undefined)(bytes);
+  expect(Object.getPrototypeOf(read)).toBe(Object.getPrototypeOf(create(desc)));
+});
+
+test.each([
+  { name: "one of its values", bytes: [shade, 1], way: "quick" as const },
+  { name: "another number", bytes: [shade, 3], way: "left" as const },
+])("a closed enum that is $name is $way", ({ bytes, way }) => {
+  expect(readBothWays(LegacySchema, Uint8Array.from(bytes))).toBe(way);
+});
+
+test("random messages of random types are read as protobuf-es reads them", () => {
+  const ways = { quick: 0, left: 0 };
+  for (let seed = testSeed; seed < testSeed + numRunsOf(20); seed += 1) {
+    const { quick, left } = goBothWays(seed);
+    ways.quick += quick;
+    ways.left += left;
+  }
+  // Most are as they should be: a reader that leaves everything to protobuf-es would agree with it, too.
+  expect(ways.quick).toBeGreaterThan(ways.left);
+});
+
+function outcomeOf(read: () => Message): Message | Error {
+  try {
+    return read();
+  } catch (error) {
+    return error instanceof Error ? error : new Error("no error", { cause: error });
+  }
+}

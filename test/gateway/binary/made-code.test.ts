@@ -1,0 +1,20 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeFunction } from "../../../src/gateway/binary/made-code.ts";
+import { projectFolder } from "../../support/process/child-program.ts";
+
+const program = join(projectFolder, "test/support/gateway/messages-without-code.ts");
+
+test.each([
+  { flags: ["--disallow-code-generation-from-strings"], mayMakeCode: false },
+  { flags: [], mayMakeCode: true },
+])("messages are the same, with $flags", ({ flags, mayMakeCode }) => {
+  const output = execFileSync(process.execPath, [...flags, program], { encoding: "utf8" });
+  expect(JSON.parse(output)).toEqual({ mayMakeCode, same: 1200, different: 0 });
+});
+
+test("a function sees what it is given, and is strict", () => {
+  const made = makeFunction<() => unknown>("function () { return [given, this]; }", { given: 7 });
+  expect(made()).toEqual([7, undefined]);
+});

@@ -1,0 +1,46 @@
+import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
+import { createBinaryReader } from "../../../src/gateway/binary/index.ts";
+import { mayMakeCode } from "../../../src/gateway/binary/made-code.ts";
+import { hasDeclaredWireTypes } from "../../../src/gateway/binary/wire-types.ts";
+import { Dice } from "../dice.ts";
+import { randomBytes } from "./random-bytes.ts";
+import { randomTypes } from "./random-types.ts";
+import { isSameValue } from "./same-value.ts";
+
+// A program for a node that makes no code: reads random messages of random types as the gateway does, and prints how many
+// were as protobuf-es has them.
+
+const types = 20;
+const messagesPerType = 20;
+let same = 0;
+let different = 0;
+
+for (let seed = 0; seed < types; seed += 1) {
+  const dice = new Dice(seed);
+  for (const desc of randomTypes(dice)) {
+    const read = createBinaryReader(desc, undefined);
+    for (let count = 0; count < messagesPerType; count += 1) {
+      const bytes = randomBytes(desc, dice, { inField: 40, inBytes: 8 });
+      const got = attempt(() => read(bytes));
+      const expected = attempt(() => readByProtobufEs(desc, bytes));
+      if (isSameValue(got, expected)) same += 1;
+      else different += 1;
+    }
+  }
+}
+
+console.log(JSON.stringify({ mayMakeCode: mayMakeCode(), same, different }));
+
+function readByProtobufEs(desc: DescMessage, bytes: Uint8Array): Message {
+  const message = fromBinary(desc, bytes);
+  if (!hasDeclaredWireTypes(desc, bytes)) throw new Error("not as it is declared");
+  return message;
+}
+
+function attempt(read: () => Message): Message | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
