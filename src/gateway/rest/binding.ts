@@ -33,6 +33,8 @@ export interface RestBinding extends RequestReader {
   toJson(message: Message): string;
   /** Whether the messages and the error of a stream are wrapped as in grpc-gateway. */
   readonly streamInResults: boolean;
+  /** Whether header fields are named as in grpc-gateway too. */
+  readonly usesGrpcMetadata: boolean;
 }
 
 /**
@@ -57,6 +59,7 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
     boundByPath: variables.boundFields,
     preparedResponse,
     streamInResults: options.streamInResults,
+    usesGrpcMetadata: options.grpcMetadata,
     toJson,
     toRaw,
     encode: (message) => {

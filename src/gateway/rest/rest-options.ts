@@ -49,6 +49,14 @@ export interface RestOptions {
    * OpenAPI cannot describe them.
    */
   readonly mapsInQuery?: (service: DescService) => boolean;
+  /**
+   * Selects services whose header fields have the names of grpc-gateway too. A handler finds `Grpc-Metadata-Name` as
+   * `name`, unless the request has that field itself; what its answer has is sent as `Grpc-Metadata-Name` as well, and its
+   * trailers as trailer fields `Grpc-Trailer-Name` where the client says `TE: trailers`. Not credentials, cookies, and what
+   * describes the message or its way. The price: a proxy that strips a field of clients, such as `X-User`, must strip it
+   * under both names, and all metadata is sent twice.
+   */
+  readonly grpcMetadata?: (service: DescService) => boolean;
   /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
   readonly omit?: readonly string[];
   /** Rules from outside the definition. Each replaces the annotation of its RPC. */
@@ -79,6 +87,7 @@ export interface BindingOptions {
   readonly ignoredQueryParameters: readonly string[];
   readonly ignoreBodies: boolean;
   readonly mapsInQuery: boolean;
+  readonly grpcMetadata: boolean;
   readonly onIgnored: OnIgnored | undefined;
 }
 
@@ -96,6 +105,7 @@ export function bindingOptionsOf(service: DescService, options: RestRouteOptions
     ignoredQueryParameters: options.ignoredQueryParameters?.(service) ?? [],
     ignoreBodies: options.ignoreBodies?.(service) === true,
     mapsInQuery: options.mapsInQuery?.(service) === true,
+    grpcMetadata: options.grpcMetadata?.(service) === true,
     onIgnored: options.onIgnored,
   };
 }

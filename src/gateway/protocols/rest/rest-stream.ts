@@ -1,5 +1,5 @@
 import { type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
-import { chosenStatus, toRestHeader } from "./response-header.ts";
+import { chosenStatus } from "./response-header.ts";
 import { RestUnary } from "./rest-unary.ts";
 
 /**
@@ -16,7 +16,7 @@ export abstract class RestStream extends RestUnary {
 
   headerToSend(header: Headers): HeaderFields {
     this.httpStatus = chosenStatus(header, false) ?? 200;
-    const metadata = toRestHeader(header);
+    const metadata = this.metadataOf(header);
     return statusesWithoutBody.has(this.httpStatus) ? metadata : [...this.contentFields(header), ...metadata];
   }
 

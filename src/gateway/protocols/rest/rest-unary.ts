@@ -3,11 +3,12 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { type ErrorRecordWriter, errorWithHttpStatus, httpStatusOf } from "../../rest/index.ts";
 import { readRestMessages } from "./read-rest-messages.ts";
-import { chosenStatus, restErrorHeader, toRestHeader } from "./response-header.ts";
+import { restTrailerOf, withAnswerMetadata, withRequestMetadata } from "./grpc-metadata.ts";
+import { chosenStatus, toRestHeader } from "./response-header.ts";
 import { type Exchange, type HeaderFields, noBytes, statusesWithoutBody } from "../../carriers/index.ts";
 import { negotiateCoding, readContentCoding } from "../negotiation.ts";
 import { decompressInTurn } from "../decompress-in-turn.ts";
-import { areUntouched, LazyHeaders } from "../lazy-headers.ts";
+import { areUntouched, LazyHeaders, ownMetadata } from "../lazy-headers.ts";
 import type { RequestMessages, ResponseParts, UnaryProtocol } from "../call-protocol.ts";
 import { decodesPieces } from "../compression.ts";
 import type { RestSelection } from "./rest-target.ts";
@@ -34,7 +35,8 @@ export class RestUnary implements UnaryProtocol {
     const { procedure, binding } = target;
     const { acceptCompression, maxTimeoutMs, readMaxBytes, requestGate } = procedure.options;
     const { contentType, contentEncoding, expect } = exchange.common;
-    this.requestHeader = new LazyHeaders(exchange.fields);
+    const { fields } = exchange;
+    this.requestHeader = new LazyHeaders(binding.usesGrpcMetadata ? withRequestMetadata(fields) : fields);
     this.responseHeader = new LazyHeaders(none);
     this.responseTrailer = new LazyHeaders(none);
     this.exchange = exchange;
@@ -86,13 +88,20 @@ export class RestUnary implements UnaryProtocol {
     const { httpStatus: standard, contentType, body } = binding.preparedResponse ?? binding.encode(message);
     const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];
     const untouched = areUntouched(header, trailer);
-    const metadata = untouched ? none : toRestHeader(header, trailer);
+    const metadata = untouched ? none : this.metadataOf(header, trailer);
     const httpStatus = (untouched ? undefined : chosenStatus(header, false)) ?? standard;
     if (statusesWithoutBody.has(httpStatus)) return this.exchange.answer(httpStatus, metadata);
-    const fields = untouched ? own : [...own, ...metadata];
+    const end = untouched || !binding.usesGrpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
+    const fields = untouched ? own : [...own, ...metadata, ...(end?.announcement ?? none)];
     // The bytes of an HttpBody are sent as they are.
-    if (binding.toRaw !== undefined) return this.exchange.answer(httpStatus, fields, body);
-    return this.answerEncoded(httpStatus, fields, body);
+    if (binding.toRaw !== undefined) return this.exchange.answer(httpStatus, fields, body, end?.fields);
+    return this.answerEncoded(httpStatus, fields, body, end?.fields);
+  }
+
+  /** Returns the metadata of an answer as header fields. */
+  protected metadataOf(header: Headers, trailer?: Headers): HeaderFields {
+    const fields = toRestHeader(header, trailer);
+    return this.target.binding.usesGrpcMetadata ? withAnswerMetadata(fields) : fields;
   }
 
   writeError(error: ConnectError): void | Promise<void> {
@@ -110,9 +119,10 @@ export class RestUnary implements UnaryProtocol {
     const chosen = untouched ? undefined : chosenStatus(header, true);
     const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: this.target.procedure.name };
     const { httpStatus, contentType, body } = this.#writeErrorRecord(error, failure);
-    const metadata = untouched ? none : toRestHeader(header, trailer);
+    const metadata = untouched ? none : this.metadataOf(header, trailer);
     const own = [...(this.#coding?.acceptFields ?? none), ...metadata];
-    return { httpStatus, fields: restErrorHeader(error, contentType, own), body };
+    const sent = [...own, ...this.metadataOf(ownMetadata(error))];
+    return { httpStatus, fields: ["content-type", contentType, ...sent], body };
   }
 
   /** Answers in one go, in a content coding that the client accepts if the body is large enough. */
@@ -120,18 +130,18 @@ export class RestUnary implements UnaryProtocol {
     httpStatus: number,
     fields: HeaderFields,
     body: Uint8Array | undefined,
+    trailer?: HeaderFields,
   ): void | Promise<void> {
     if (body === undefined || body.byteLength < this.target.procedure.options.compressMinBytes) {
-      return this.exchange.answer(httpStatus, fields, body);
+      return this.exchange.answer(httpStatus, fields, body, trailer);
     }
     // RFC 9110 §12.5.5: caches must know that the coding depends on what the client accepts.
     const varying = [...fields, "vary", "accept-encoding"];
     const { acceptCompression } = this.target.procedure.options;
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
-    if (coding === undefined || this.#isUncoded) return this.exchange.answer(httpStatus, varying, body);
-    return coding
-      .compress(body)
-      .then((packed) => this.exchange.answer(httpStatus, [...varying, "content-encoding", coding.name], packed));
+    if (coding === undefined || this.#isUncoded) return this.exchange.answer(httpStatus, varying, body, trailer);
+    const encoded = [...varying, "content-encoding", coding.name];
+    return coding.compress(body).then((packed) => this.exchange.answer(httpStatus, encoded, packed, trailer));
   }
 }
 

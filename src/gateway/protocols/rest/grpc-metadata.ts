@@ -1,0 +1,55 @@
+import { type Exchange, type HeaderFields, readHeaderField } from "../../carriers/index.ts";
+import { isSendable } from "../lazy-headers.ts";
+
+/** The names by which clients of grpc-gateway send and read the metadata of gRPC. */
+const metadataPrefix = "grpc-metadata-";
+const trailerPrefix = "grpc-trailer-";
+
+/**
+ * What a prefixed field cannot say: who calls, which `admit` and proxies judge by the field itself; what describes this
+ * message, its connection or its way; and what belongs to the protocols of RPCs.
+ */
+const notMetadata =
+  /^(?:grpc-|connect-|content-|proxy-|sec-|x-forwarded-|(?:authorization|cookie|connection|expect|forwarded|host|keep-alive|origin|te|trailer|transfer-encoding|upgrade|via|x-real-ip)$)/;
+
+/**
+ * Returns the header fields of a request with each `Grpc-Metadata-Name` under the name `name` as well, unless the request
+ * has that field itself.
+ */
+export function withRequestMetadata(fields: HeaderFields): HeaderFields {
+  const added: string[] = [];
+  for (let at = 0; at < fields.length; at += 2) {
+    const sent = fields[at]?.toLowerCase() ?? "";
+    const name = sent.startsWith(metadataPrefix) ? sent.slice(metadataPrefix.length) : "";
+    if (name === "" || notMetadata.test(name) || readHeaderField(fields, name) !== null) continue;
+    added.push(name, fields[at + 1] ?? "");
+  }
+  return added.length === 0 ? fields : [...fields, ...added];
+}
+
+/** Returns the metadata of an answer, each field also as `Grpc-Metadata-Name`. */
+export function withAnswerMetadata(fields: HeaderFields): HeaderFields {
+  return [...fields, ...fields.map((text, at) => (at % 2 === 0 ? metadataPrefix + text : text))];
+}
+
+/** The trailer section of an answer, and the header field that announces it. */
+export interface RestTrailer {
+  readonly announcement: HeaderFields;
+  readonly fields: HeaderFields;
+}
+
+/**
+ * Returns the trailer of an RPC as trailer fields `Grpc-Trailer-Name`; `undefined` if there are none, or the client has
+ * not said `TE: trailers` (RFC 9110 §6.5.1).
+ */
+export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer | undefined {
+  const { httpMethod, httpVersion } = exchange;
+  if (httpMethod === "HEAD" || httpVersion === "1.0" || !takesTrailers.test(exchange.get("te") ?? "")) return undefined;
+  const fields = [...trailer].flatMap(([name, value]) =>
+    isSendable(name, value) ? [trailerPrefix + name, value] : [],
+  );
+  const names = fields.filter((_, at) => at % 2 === 0);
+  return names.length === 0 ? undefined : { announcement: ["trailer", names.join(", ")], fields };
+}
+
+const takesTrailers = /(?:^|,)[\t ]*trailers[\t ]*(?:[,;]|$)/i;
