@@ -90,7 +90,11 @@ function bodyContent(
   if (bodyFormat.kind === "bytes") return anyContent;
   const schema = describe();
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
-  return schema && Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
+  if (schema === undefined) return undefined;
+  const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
+  // Of all JSON values that such a stream may be, tools know arrays.
+  if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
+  return content;
 }
 
 function schemaOfBody(

@@ -1,15 +1,21 @@
+import type { DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { quote } from "../json/index.ts";
+import { findField, quote } from "../json/index.ts";
 import { errorWithHttpStatus } from "./error-to-rest.ts";
 import { isMediaType } from "./http-body.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
 /** The format of the bodies of a rule. */
 export interface BodyFormat {
-  /** Nothing, nothing that is read, one JSON value, one JSON value on each line, or bytes of any type. */
+  /** Nothing, nothing that is read, one JSON value, a stream of JSON values, or bytes of any type. */
   readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
   /** The content types of this format, the usual one first. A body without a content type has this format too. */
   readonly contentTypes: readonly string[];
+  /**
+   * Whether lines that come as `application/json` are any JSON values one after the other, or also one array of them;
+   * `undefined` if they are lines there too.
+   */
+  readonly jsonValues?: "sequence" | "or-array";
 }
 
 const noBody: BodyFormat = { kind: "none", contentTypes: [] };
@@ -21,6 +27,15 @@ const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson"
 // Clients of grpc-gateway send their streams as `application/json`.
 const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.contentTypes, "application/json"] };
 
+/** The types whose JSON may be an array. */
+const arrayTypes: ReadonlySet<string> = new Set(["google.protobuf.ListValue", "google.protobuf.Value"]);
+
+/** Returns whether a message, or its field that is the body, may be a JSON array. */
+function mayBeArray(input: DescMessage, body: string): boolean {
+  const field = findField(input, body);
+  return field?.fieldKind === "list" || arrayTypes.has((field === undefined ? input : field.message)?.typeName ?? "");
+}
+
 /**
  * Returns the format of the bodies of a rule.
  *
@@ -29,6 +44,7 @@ const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.conten
  * @param options - of the service
  */
 export function bodyFormatOf(
+  input: DescMessage,
   body: string,
   rule: { readonly isRaw: boolean; readonly takesStream: boolean },
   options: BindingOptions,
@@ -36,6 +52,9 @@ export function bodyFormatOf(
   if (body === "") return options.ignoreBodies ? ignoredBody : noBody;
   if (rule.isRaw) return anyBytes;
   if (!rule.takesStream) return json;
+  if (options.jsonClientStreams) {
+    return { ...gatewayLines, jsonValues: mayBeArray(input, body) ? "sequence" : "or-array" };
+  }
   return options.streamInResults ? gatewayLines : lines;
 }
 

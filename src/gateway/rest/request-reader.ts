@@ -60,7 +60,7 @@ export function createRequestReader(
     readJson,
   );
   if (takesStream) requireStreamable(input, body, bound);
-  const bodyFormat = bodyFormatOf(body, { isRaw, takesStream }, options);
+  const bodyFormat = bodyFormatOf(input, body, { isRaw, takesStream }, options);
   const boundByPathOrBody = bindBody(input, body, bound);
   const queryBinding = createQueryBinding(input, boundByPathOrBody, options);
   const maskField = updateMaskFromBody && !takesStream ? findUpdateMask(input, pattern) : undefined;

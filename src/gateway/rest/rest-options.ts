@@ -57,6 +57,13 @@ export interface RestOptions {
    * under both names, and all metadata is sent twice.
    */
   readonly grpcMetadata?: (service: DescService) => boolean;
+  /**
+   * Selects services that take streams of clients as `application/json` too: JSON values one after another, with or
+   * without white space between them, as grpc-gateway does, or one array of them, as Envoy does. A body that begins with
+   * `[` is an array, unless the messages may be arrays themselves. The price: a stream that is cut between two values
+   * looks complete, as one of lines does, and errors name the message instead of the line.
+   */
+  readonly jsonClientStreams?: (service: DescService) => boolean;
   /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
   readonly omit?: readonly string[];
   /** Rules from outside the definition. Each replaces the annotation of its RPC. */
@@ -88,6 +95,7 @@ export interface BindingOptions {
   readonly ignoreBodies: boolean;
   readonly mapsInQuery: boolean;
   readonly grpcMetadata: boolean;
+  readonly jsonClientStreams: boolean;
   readonly onIgnored: OnIgnored | undefined;
 }
 
@@ -106,6 +114,7 @@ export function bindingOptionsOf(service: DescService, options: RestRouteOptions
     ignoreBodies: options.ignoreBodies?.(service) === true,
     mapsInQuery: options.mapsInQuery?.(service) === true,
     grpcMetadata: options.grpcMetadata?.(service) === true,
+    jsonClientStreams: options.jsonClientStreams?.(service) === true,
     onIgnored: options.onIgnored,
   };
 }

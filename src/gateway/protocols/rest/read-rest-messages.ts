@@ -6,6 +6,7 @@ import type { RequestMessages } from "../call-protocol.ts";
 import { decodesPieces, type PieceDecompression } from "../compression.ts";
 import { goneAway } from "../http-error.ts";
 import { type MessageSplitter, readMessages } from "../message-splitter.ts";
+import { JsonValueReader } from "./json-value-reader.ts";
 import { LineReader } from "./line-reader.ts";
 import type { RestSelection } from "./rest-target.ts";
 
@@ -25,13 +26,27 @@ export function readRestMessages(
   const { contentType } = exchange.common;
   const { readMaxBytes } = procedure.options;
   const stream = binding.openStream({ captures, query, contentType });
-  const Reader = binding.bodyFormat.kind === "bytes" ? ByteReader : LineReader;
-  const reader = new Reader(readMaxBytes, stream);
+  const reader = createReader(binding.bodyFormat, contentType, readMaxBytes, stream);
   if (coding === undefined || !decodesPieces(coding)) return readMessages(readPieces(exchange), reader);
   const ending = new AbortController();
   const messages = readMessages(decodePieces(exchange, coding, readMaxBytes, ending.signal), reader);
   return Object.assign(messages, { close: () => ending.abort(goneAway()) });
 }
+
+function createReader(
+  { kind, jsonValues }: RestSelection["binding"]["bodyFormat"],
+  contentType: string | null,
+  readMaxBytes: number,
+  stream: RequestStream,
+): MessageSplitter<Message> {
+  if (kind === "bytes") return new ByteReader(readMaxBytes, stream);
+  if (jsonValues === undefined || contentType === null || !jsonType.test(contentType)) {
+    return new LineReader(readMaxBytes, stream);
+  }
+  return new JsonValueReader(readMaxBytes, stream, jsonValues === "or-array");
+}
+
+const jsonType = /^application\/json[\t ]*(?:;|$)/i;
 
 /** Reads the body once the handler asks for it. */
 async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array> {
