@@ -65,11 +65,10 @@ export async function* decodePieces(
   };
   // Whatever it fails with is thrown by the loop.
   pipeline(count, decoder).catch(() => undefined);
-  let decodedBytes = 0;
+  let leftBytes = freeBytes;
   try {
     for await (const piece of decoder as AsyncIterable<Buffer>) {
-      decodedBytes += piece.byteLength;
-      if (decodedBytes > freeBytes + encodedBytes * decodedRatioMax) throw decodesToTooMuch();
+      if ((leftBytes -= piece.byteLength) < -encodedBytes * decodedRatioMax) throw decodesToTooMuch();
       yield piece;
     }
   } catch (error) {
@@ -83,20 +82,15 @@ export async function* decodePieces(
 
 /** Opens a decoder, which closes, and gives its window back, when all of it has been read or the call has ended. */
 function openWithWindow(coding: ZlibCoding, ended: AbortSignal): Decoder {
-  const decoder = openDecoder[coding]();
-  try {
-    decoder.once("close", takeWindow(windowBytes[coding]));
-  } catch (error) {
-    decoder.destroy();
-    throw error;
-  }
+  const giveBack = takeWindow(windowBytes[coding]);
+  const decoder = openDecoder[coding]().once("close", giveBack);
   // `pipeline` would heed the signal only until the end of the body has been written to the decoder.
   return addAbortSignal(ended, decoder);
 }
 
 /** Returns whether an error says that the bytes are wrong, rather than that their sender has gone away. */
 function isOfDecoder(error: unknown): boolean {
-  return error instanceof Error && "errno" in error && typeof error.errno === "number";
+  return error instanceof Error && "errno" in error;
 }
 
 function notOfCoding(coding: string): ConnectError {

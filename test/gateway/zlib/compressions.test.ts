@@ -90,6 +90,15 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     await expect(buffer(compression.decodePieces(pieces(), limitBytes, live))).rejects.toBe(broken);
   });
 
+  test("passes on why a body breaks off before it has begun", async () => {
+    const broken = new Error("broken");
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      yield* [];
+      throw broken;
+    };
+    await expect(buffer(compression.decodePieces(pieces(), limitBytes, live))).rejects.toBe(broken);
+  });
+
   test("ends a body of which no more is wanted", async () => {
     const packed = compressSync(randomBytes(1024 * 1024));
     const read = Promise.withResolvers<number>();
@@ -155,6 +164,20 @@ describe("a message in br with a window of 16 MiB", () => {
       { reason: { code: Code.InvalidArgument } },
     ]);
   });
+});
+
+test.each([gzip, brotli, zstd])("a body in $name passes on why its call has ended", async ({ decodePieces }) => {
+  const ended = new Error("ended");
+  await expect(buffer(decodePieces(each(), limitBytes, AbortSignal.abort(ended)))).rejects.toBe(ended);
+});
+
+test("a message in br with the smallest window is read as it was written, whatever follows the window's bits", async () => {
+  const params = { [constants.BROTLI_PARAM_LGWIN]: 16 };
+  for (let bytes = 1; bytes < 70_000; bytes = bytes * 2 + 1) {
+    const message = randomBytes(bytes);
+    const packed = brotliCompressSync(message, { params });
+    expect(Buffer.from(await brotli.decompress(packed, bytes)).equals(message)).toBe(true);
+  }
 });
 
 test("br makes what its quality of 4 makes, because its best takes a hundred times as long", async () => {

@@ -138,6 +138,34 @@ describe("a file that is watched", () => {
     }
   });
 
+  // This one says how late timers of the process may be, in nanoseconds.
+  test.runIf(existsSync("/proc/self/timerslack_ns"))(
+    "is not read again once it is old",
+    { concurrent: true },
+    async () => {
+      const path = "/proc/self/timerslack_ns";
+      await using _ = await open(path);
+      using watching = await watch(path);
+      const [before = ""] = watching.taken;
+      await quarters(12);
+      try {
+        writeFileSync(path, String(Number(before) + 1), { flag: "r+" });
+        await quarters(3);
+        expect(watching.taken).toEqual([before]);
+      } finally {
+        writeFileSync(path, before, { flag: "r+" });
+      }
+    },
+  );
+
+  test("may have as many bytes as its limit, and no more", async () => {
+    using folder = createTempFolder();
+    const path = fileOf(folder, "12345");
+    using watching = await watch(path, { limitBytes: 5 });
+    expect(watching.taken).toEqual(["12345"]);
+    await expect(watch(path, { limitBytes: 4 })).rejects.toThrow(`${path} is larger than 4 bytes`);
+  });
+
   const again = "file is the one before again";
   const refused = "file refused, the one before stays";
   const reloaded = "file reloaded";
