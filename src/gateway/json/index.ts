@@ -12,7 +12,7 @@ export {
   type ReadJsonOptions,
   readPartialJson,
 } from "./read-json.ts";
-export { anyToJson, createJsonFieldWriter, writeJson, type WriteJsonOptions } from "./write-json.ts";
+export { anyToJson, createJsonFieldWriter, createJsonMessageWriter, type WriteJsonOptions } from "./write-json.ts";
 export {
   asFieldValues,
   createFieldSetter,

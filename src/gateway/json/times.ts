@@ -31,6 +31,57 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   return create(TimestampSchema, { seconds: BigInt(seconds), nanos: Number((match[7] ?? "").padEnd(9, "0")) });
 }
 
+/**
+ * Prints a google.protobuf.Timestamp, as {@link parseTimestamp} reads it: in UTC, with no, three, six or nine decimal
+ * places.
+ *
+ * @throws Error when it is before year 1 or after year 9999, or its nanos are not from 0 to 999,999,999
+ */
+export function printTimestamp({ seconds, nanos }: Pick<Timestamp, "seconds" | "nanos">): string {
+  const time = Number(seconds);
+  if (time < timestampSecondsMin || time > timestampSecondsMax) throw new Error("a timestamp is from year 1 to 9999");
+  if (!isNanos(nanos) || nanos < 0) throw new Error("the nanos of a timestamp are from 0 to 999999999");
+  const day = Math.floor(time / secondsPerDay);
+  const second = time - day * secondsPerDay;
+  const clock = `${twoDigits[Math.floor(second / 3600)]}:${twoDigits[Math.floor(second / 60) % 60]}:${twoDigits[second % 60]}`;
+  return `${printDate(day)}T${clock}${printNanos(nanos)}Z`;
+}
+
+const secondsPerDay = 86_400;
+const daysPerEra = 146_097;
+
+// Days in the proleptic Gregorian calendar, counted from 1970-01-01. A year begins in March here, so that the leap day
+// is its last, and an era of 400 years begins with year 0. A Date takes five times as long.
+function printDate(day: number): string {
+  const sinceYear0 = day + 719_468;
+  const era = Math.floor(sinceYear0 / daysPerEra);
+  const dayOfEra = sinceYear0 - era * daysPerEra;
+  const leapDays =
+    Math.floor(dayOfEra / 1460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / (daysPerEra - 1));
+  const yearOfEra = Math.floor((dayOfEra - leapDays) / 365);
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
+  const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
+  const year = era * 400 + yearOfEra + (month < 3 ? 1 : 0);
+  const dayOfMonth = dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1;
+  return `${twoDigits[Math.floor(year / 100)]}${twoDigits[year % 100]}-${twoDigits[month]}-${twoDigits[dayOfMonth]}`;
+}
+
+// Of centuries, years, months, days, hours, minutes and seconds.
+const twoDigits = Array.from({ length: 100 }, (_, value) => String(value).padStart(2, "0"));
+
+function isNanos(nanos: number): boolean {
+  return Number.isInteger(nanos) && nanos > -1e9 && nanos < 1e9;
+}
+
+// As few of three, six or nine decimal places as it takes; "" for none.
+function printNanos(nanos: number): string {
+  if (nanos === 0) return "";
+  const digits = String(Math.abs(nanos)).padStart(9, "0");
+  if (digits.endsWith("000000")) return `.${digits.slice(0, 3)}`;
+  return `.${digits.endsWith("000") ? digits.slice(0, 6) : digits}`;
+}
+
 function parseOffsetSeconds(sign: string | undefined, hours: number, minutes: number): number | undefined {
   if (sign === undefined) return 0;
   if (hours > 23 || minutes > 59) return undefined;
@@ -62,4 +113,17 @@ export function parseDuration(text: string): Duration | undefined {
     seconds: negative ? -BigInt(seconds) : BigInt(seconds),
     nanos: negative && nanos > 0 ? -nanos : nanos,
   });
+}
+
+/**
+ * Prints a google.protobuf.Duration, as {@link parseDuration} reads it.
+ *
+ * @throws Error when it is beyond ±315,576,000,000 seconds, or its nanos have another sign or more than nine digits
+ */
+export function printDuration({ seconds, nanos }: Pick<Duration, "seconds" | "nanos">): string {
+  const time = Number(seconds);
+  if (Math.abs(time) > durationSecondsMax) throw new Error("a duration is within 315576000000 seconds");
+  if (!isNanos(nanos)) throw new Error("the nanos of a duration are within 999999999");
+  if (time * nanos < 0) throw new Error("the nanos of a duration have the sign of its seconds");
+  return `${time === 0 && nanos < 0 ? "-" : ""}${time}${printNanos(nanos)}s`;
 }

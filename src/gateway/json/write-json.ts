@@ -1,25 +1,27 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, JsonWriteOptions, Message } from "@bufbuild/protobuf";
-import { isMessage, toJson, toJsonString } from "@bufbuild/protobuf";
-import { type Any, AnySchema, anyUnpack, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { hasCustomJsonRepresentation } from "./custom-form.ts";
-import { printFieldMask } from "./field-mask.ts";
-import { asFieldValues, loadField, mayHold, setOwn } from "./field-values.ts";
+import { createFieldWriter, writeField } from "./field-writer.ts";
+import { createMessageWriters } from "./message-writer.ts";
 import { oncePer } from "./once-per.ts";
+import type { MessageWriters } from "./write-context.ts";
 
-/** Options of {@link writeJson}: those of Connect. */
+/** Options of {@link createJsonMessageWriter}: those of Connect. */
 export type WriteJsonOptions = Partial<JsonWriteOptions>;
 
+const noOptions: WriteJsonOptions = {};
+
 /**
- * Writes a message as proto3 JSON text: 64-bit integers as strings, fields that are not set left out, field masks as
- * {@link printFieldMask} writes them.
+ * Creates the function that writes messages of a type as proto3 JSON text: 64-bit integers as strings, fields that are
+ * not set left out, field masks as {@link printFieldMask} writes them. It is compiled when it is first called.
  *
- * @throws Error when the message cannot be written, which is the handler's fault: a Timestamp out of range, an Any
- * whose type is not in the registry, a field mask with an empty path
+ * The function throws an Error when a message cannot be written, which is the handler's fault: a Timestamp out of
+ * range, an Any whose type is not in the registry, a field mask with an empty path, a number in a field of text.
  */
-export function writeJson(desc: DescMessage, message: Message, options: WriteJsonOptions = {}): string {
-  return mayHoldMask(desc)
-    ? JSON.stringify(messageToJson(desc, message, options))
-    : toJsonString(desc, message, options);
+export function createJsonMessageWriter(
+  desc: DescMessage,
+  options: WriteJsonOptions = noOptions,
+): (message: Message) => string {
+  const writers = writersOf(options);
+  return (message) => writers.of(desc).write(message);
 }
 
 /**
@@ -30,91 +32,17 @@ export function writeJson(desc: DescMessage, message: Message, options: WriteJso
 export function createJsonFieldWriter(
   field: DescField,
   options: WriteJsonOptions,
-): (message: Message) => JsonValue | undefined {
-  const alone = withFields(field.parent, [field]);
-  return (message) => {
-    // Unknown fields are dropped, because toJson() writes extensions from them.
-    const known = message.$unknown === undefined ? message : { ...message, $unknown: undefined };
-    const json = messageToJson(alone, known, options);
-    return isObject(json) ? json[jsonNameOf(field, options)] : undefined;
-  };
+): (message: Message) => string | undefined {
+  const writer = createFieldWriter(field, writersOf(options));
+  return (message) => writeField(writer, message);
 }
 
 /** Writes a message as a google.protobuf.Any: with its type, and under `value` if the type has its own JSON form. */
 export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: WriteJsonOptions): JsonObject {
-  const type = { "@type": typeUrl };
-  const json = messageToJson(desc, message, options);
-  return isObject(json) && !hasCustomJsonRepresentation(desc) ? { ...type, ...json } : { ...type, value: json };
+  const json: JsonValue = JSON.parse(writersOf(options).of(desc).writeAny(typeUrl, message));
+  if (typeof json === "object" && json !== null && !Array.isArray(json)) return json;
+  throw new TypeError("an Any is an object");
 }
 
-/** A message type split into what protobuf-es writes and the fields that may contain a field mask. */
-interface Parts {
-  readonly plain: DescMessage;
-  readonly masked: readonly DescField[];
-}
-
-function messageToJson(desc: DescMessage, message: Message, options: WriteJsonOptions): JsonValue {
-  if (isMessage(message, FieldMaskSchema)) return printFieldMask(message.paths);
-  if (isMessage(message, AnySchema)) return packedToJson(message, options);
-  const { plain, masked } = partsOf(desc);
-  const json = toJson(plain, message, options);
-  if (!isObject(json)) return json;
-  for (const field of masked) {
-    const value = maskedFieldToJson(field, message, options);
-    if (value !== undefined) setOwn(json, jsonNameOf(field, options), value);
-  }
-  return json;
-}
-
-function packedToJson(any: Any, options: WriteJsonOptions): JsonValue {
-  const { registry } = options;
-  const message = registry && anyUnpack(any, registry);
-  const desc = message && registry?.getMessage(message.$typeName);
-  // protobuf-es writes an empty Any, and has an error for an unknown type.
-  return desc === undefined || message === undefined
-    ? toJson(AnySchema, any, options)
-    : anyToJson(any.typeUrl, desc, message, options);
-}
-
-function maskedFieldToJson(field: DescField, message: Message, options: WriteJsonOptions): JsonValue | undefined {
-  const value = loadField(message, field);
-  const { message: desc } = field;
-  if (value === undefined || desc === undefined) return undefined;
-  const write = (element: unknown): JsonValue => {
-    if (isMessage(element)) return messageToJson(desc, element, options);
-    throw new TypeError(`${field.name} holds something other than messages`);
-  };
-  if (field.fieldKind === "message") return write(value);
-  const json = Array.isArray(value)
-    ? value.map(write)
-    : Object.fromEntries(Object.entries(asFieldValues(value)).map(([key, element]) => [key, write(element)]));
-  return Object.keys(json).length > 0 || options.alwaysEmitImplicit === true ? json : undefined;
-}
-
-const partsOf = oncePer((desc: DescMessage): Parts => {
-  const masked = hasCustomJsonRepresentation(desc)
-    ? []
-    : desc.fields.filter(({ message }) => message !== undefined && mayHoldMask(message));
-  const others = desc.fields.filter((field) => !masked.includes(field));
-  return { plain: masked.length === 0 ? desc : withFields(desc, others), masked };
-});
-
-// protobuf-es writes the fields of the descriptor, so a descriptor with fewer of them writes part of the message.
-function withFields(desc: DescMessage, fields: DescField[]): DescMessage {
-  return { ...desc, fields };
-}
-
-// An Any may contain a field mask.
-const typesOfMasks: ReadonlySet<string> = new Set([FieldMaskSchema.typeName, AnySchema.typeName]);
-
-const mayHoldMask = oncePer((desc: DescMessage): boolean =>
-  mayHold(desc, ({ typeName }) => typesOfMasks.has(typeName)),
-);
-
-function jsonNameOf(field: DescField, options: WriteJsonOptions): string {
-  return options.useProtoFieldName === true ? field.name : field.jsonName;
-}
-
-function isObject(json: JsonValue | undefined): json is JsonObject {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
-}
+// What is compiled is kept as long as its options, which a gateway has one object of.
+const writersOf: (options: WriteJsonOptions) => MessageWriters = oncePer(createMessageWriters);

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
 import { noBytes, toUtf8 } from "../carriers/index.ts";
-import { type ReadJsonOptions, readJson, writeJson } from "../json/index.ts";
+import { createJsonMessageWriter, type ReadJsonOptions, readJson } from "../json/index.ts";
 import type { RpcFormat } from "./content-type.ts";
 
 /** Converts between messages and bytes, in one of the two formats. */
@@ -31,6 +31,7 @@ export function createMethodCodecs(
   const { binaryOptions, jsonOptions, writeMaxBytes } = options;
   const readBinary = createBinaryReader(input, binaryOptions);
   const writeBinary = createBinaryWriter(output, binaryOptions);
+  const writeJson = createJsonMessageWriter(output, jsonOptions);
   return {
     binary: {
       decode: (bytes) => decode(input, () => readBinary(bytes)),
@@ -42,7 +43,7 @@ export function createMethodCodecs(
     },
     json: {
       decode: (bytes) => readJson(input, bytes, jsonRules),
-      encode: (message) => serialize(() => toUtf8(writeJson(output, message, jsonOptions)), writeMaxBytes),
+      encode: (message) => serialize(() => toUtf8(writeJson(message)), writeMaxBytes),
     },
   };
 }

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { anyToJson } from "../json/index.ts";
+import { anyToJson, type WriteJsonOptions } from "../json/index.ts";
 
 /** What is known about a failed request besides its error. */
 export interface RestFailure {
@@ -48,7 +48,8 @@ const utf8 = new TextEncoder();
  * @param registry - the types of error details that arrive as bytes, from an upstream service
  */
 export function createErrorRecordWriter(policy?: ErrorRecordPolicy, registry?: Registry): ErrorRecordWriter {
-  const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({ httpStatus, body: toStatusJson(error, registry) });
+  const options: WriteJsonOptions = registry === undefined ? {} : { registry };
+  const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({ httpStatus, body: toStatusJson(error, options) });
   const recordOf = policy ?? standard;
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
     const { httpStatus, body, contentType = "application/json" } = recordOf(error, failure);
@@ -96,23 +97,22 @@ export const codeNames: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(codes).map(([number, [name]]) => [number, name]),
 );
 
-function toStatusJson(error: ConnectError, registry: Registry | undefined): JsonObject {
+function toStatusJson(error: ConnectError, options: WriteJsonOptions): JsonObject {
   return {
     code: error.code,
     status: codes[error.code][0],
     message: error.rawMessage,
-    details: error.details.map((detail) => detailToJson(detail, registry)),
+    details: error.details.map((detail) => detailToJson(detail, options)),
   };
 }
 
 // As a google.protobuf.Any in JSON. A detail of a type that is not known keeps its bytes, so that nothing is lost.
-function detailToJson(detail: ConnectError["details"][number], registry: Registry | undefined): JsonObject {
-  const options = registry === undefined ? {} : { registry };
+function detailToJson(detail: ConnectError["details"][number], options: WriteJsonOptions): JsonObject {
   if ("desc" in detail) {
     const { desc, value } = detail;
     return anyToJson(typeUrl(desc.typeName), desc, create(desc, value), options);
   }
-  const desc = registry?.getMessage(detail.type);
+  const desc = options.registry?.getMessage(detail.type);
   if (desc !== undefined) {
     try {
       return anyToJson(typeUrl(detail.type), desc, fromBinary(desc, detail.value), options);

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, JsonValue, Message, ScalarType } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
-import { createJsonFieldWriter, writeJson } from "../json/index.ts";
+import { createJsonFieldWriter, createJsonMessageWriter } from "../json/index.ts";
 import { findProtoField } from "./field-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 import { RuleProblem } from "./rule-problem.ts";
@@ -43,11 +43,12 @@ export function createJsonWriter(
   responseBody: string,
   { writeJson: options }: BindingOptions,
 ): (message: Message) => string {
-  if (responseBody === "") return (message) => writeJson(output, message, options);
+  if (responseBody === "") return createJsonMessageWriter(output, options);
   const field = findProtoField(output, responseBody);
   if (field === undefined) throw new RuleProblem(`response_body "${responseBody}" is no field of ${output.typeName}`);
   const write = createJsonFieldWriter(field, options);
-  return (message) => JSON.stringify(write(message) ?? zeroJson(field));
+  const zero = JSON.stringify(zeroJson(field));
+  return (message) => write(message) ?? zero;
 }
 
 /** Returns the answer of a call that succeeded with this JSON. */

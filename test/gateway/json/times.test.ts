@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseDuration, parseTimestamp } from "../../../src/gateway/json/times.ts";
+import { parseDuration, parseTimestamp, printDuration, printTimestamp } from "../../../src/gateway/json/times.ts";
 
 describe("parseTimestamp()", () => {
   test.each([
@@ -87,5 +87,60 @@ describe("parseDuration()", () => {
     "NaNs",
   ])("refuses %j", (text) => {
     expect(parseDuration(text)).toBeUndefined();
+  });
+});
+
+describe("printTimestamp()", () => {
+  test("prints every day as a Date does", () => {
+    const wrong: string[] = [];
+    // The seconds of a day differ, so that each hour, minute and second comes up.
+    for (let seconds = -62_135_596_800; seconds <= 253_402_300_799; seconds += 86_400 + 3_661) {
+      const want = new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
+      if (printTimestamp({ seconds: BigInt(seconds), nanos: 0 }) !== want) wrong.push(want);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test.each([
+    { seconds: -62135596800n, nanos: 0, want: "0001-01-01T00:00:00Z" },
+    { seconds: 253402300799n, nanos: 999_999_999, want: "9999-12-31T23:59:59.999999999Z" },
+    { seconds: -1n, nanos: 1, want: "1969-12-31T23:59:59.000000001Z" },
+    { seconds: 951782400n, nanos: 120_000_000, want: "2000-02-29T00:00:00.120Z" },
+    { seconds: 951868800n, nanos: 123_400_000, want: "2000-03-01T00:00:00.123400Z" },
+  ])("prints $want", ({ want, ...time }) => {
+    expect(printTimestamp(time)).toBe(want);
+  });
+
+  test.each([
+    { seconds: -62135596801n, nanos: 0 },
+    { seconds: 253402300800n, nanos: 0 },
+    { seconds: 0n, nanos: -1 },
+    { seconds: 0n, nanos: 1_000_000_000 },
+    { seconds: 0n, nanos: 0.5 },
+  ])("refuses $seconds seconds and $nanos nanos", (time) => {
+    expect(() => printTimestamp(time)).toThrow("timestamp");
+  });
+});
+
+describe("printDuration()", () => {
+  test.each([
+    { seconds: 0n, nanos: 0, want: "0s" },
+    { seconds: 1n, nanos: 500_000_000, want: "1.500s" },
+    { seconds: -1n, nanos: -500_000, want: "-1.000500s" },
+    { seconds: 0n, nanos: -1, want: "-0.000000001s" },
+    { seconds: -315576000000n, nanos: 0, want: "-315576000000s" },
+  ])("prints $want", ({ want, ...duration }) => {
+    expect(printDuration(duration)).toBe(want);
+  });
+
+  test.each([
+    { seconds: 315576000001n, nanos: 0 },
+    { seconds: -315576000001n, nanos: 0 },
+    { seconds: 1n, nanos: -1 },
+    { seconds: -1n, nanos: 1 },
+    { seconds: 0n, nanos: 1_000_000_000 },
+    { seconds: 0n, nanos: -1_000_000_000 },
+  ])("refuses $seconds seconds and $nanos nanos", (duration) => {
+    expect(() => printDuration(duration)).toThrow("duration");
   });
 });

@@ -1,0 +1,121 @@
+import { type DescEnum, type JsonWriteOptions, ScalarType } from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import { asFieldValues } from "./field-values.ts";
+
+/** Writes a value as JSON text, from the form in which a protobuf-es message stores it. */
+export type ValueWriter = (value: unknown) => string;
+
+/** Creates the writer of values of a scalar type. It throws a TypeError for a value of another type. */
+export function createScalarWriter(scalar: ScalarType): ValueWriter {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return writeString;
+    case ScalarType.BOOL:
+      return writeBoolean;
+    case ScalarType.BYTES:
+      return writeBytes;
+    case ScalarType.FLOAT:
+    case ScalarType.DOUBLE:
+      return writeFloat;
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return writeLong;
+    default:
+      return writeNumber;
+  }
+}
+
+/** Creates the writer of values of an enum: their names, and numbers that have none. */
+export function createEnumWriter(desc: DescEnum, { enumAsInteger }: Partial<JsonWriteOptions>): ValueWriter {
+  if (desc.typeName === "google.protobuf.NullValue") return () => "null";
+  if (enumAsInteger === true) return writeNumber;
+  const names = new Map<unknown, string>(desc.values.map(({ number }) => [number, nameOf(desc, number)]));
+  return (value) => names.get(value) ?? writeNumber(value);
+}
+
+// Of values with the same number, the first one gives the name. protobuf-es has JSON names of them since 2.12.
+function nameOf(desc: DescEnum, number: number): string {
+  const named: { readonly name: string; readonly jsonName?: string } | undefined = desc.value[number];
+  return JSON.stringify(named?.jsonName ?? named?.name);
+}
+
+/** Writes a string. @throws TypeError for anything else */
+export function writeString(value: unknown): string {
+  if (typeof value !== "string") throw wrongType("a string", value);
+  return value.length > shortUnitsMax || mayNeedEscapes(value) ? JSON.stringify(value) : `"${value}"`;
+}
+
+// UTF-16 units. To look at so few costs less than to call JSON.stringify.
+const shortUnitsMax = 24;
+
+// Quotes, backslashes, control characters and lone surrogates are escaped.
+function mayNeedEscapes(text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x20 || unit === 0x22 || unit === 0x5c || unit >= 0xd800) return true;
+  }
+  return false;
+}
+
+function writeBoolean(value: unknown): string {
+  if (value === true) return "true";
+  if (value === false) return "false";
+  throw wrongType("a boolean", value);
+}
+
+function writeBytes(value: unknown): string {
+  if (value instanceof Uint8Array) return `"${base64Encode(value)}"`;
+  throw wrongType("a Uint8Array", value);
+}
+
+function writeFloat(value: unknown): string {
+  if (typeof value !== "number") throw wrongType("a number", value);
+  return Number.isFinite(value) ? String(value) : `"${String(value)}"`;
+}
+
+function writeNumber(value: unknown): string {
+  if (typeof value !== "number") throw wrongType("a number", value);
+  return Number.isFinite(value) ? String(value) : "null";
+}
+
+function writeLong(value: unknown): string {
+  if (typeof value === "bigint") return `"${String(value)}"`;
+  // As text where `jstype` asks for it. protobuf-es takes either, and a number.
+  if (typeof value === "string") return JSON.stringify(value);
+  if (Number.isInteger(value)) return `"${String(value)}"`;
+  throw wrongType("a 64-bit integer", value);
+}
+
+/** Writes a google.protobuf.Struct that is stored as a plain object. */
+export function writePlainObject(value: unknown): string {
+  const entries = asFieldValues(value);
+  const members = Object.keys(entries).map((key) => `${JSON.stringify(key)}:${writePlainValue(entries[key])}`);
+  return `{${members.join(",")}}`;
+}
+
+function writePlainValue(value: unknown): string {
+  switch (typeof value) {
+    case "string":
+      return JSON.stringify(value);
+    case "boolean":
+      return String(value);
+    case "number":
+      return writeFiniteNumber(value);
+    default:
+      if (value === null) return "null";
+      return Array.isArray(value) ? `[${value.map(writePlainValue).join(",")}]` : writePlainObject(value);
+  }
+}
+
+/** Writes the number of a google.protobuf.Value. @throws Error for NaN and infinite numbers */
+export function writeFiniteNumber(value: number): string {
+  if (Number.isFinite(value)) return String(value);
+  throw new Error("a google.protobuf.Value cannot be NaN or infinite");
+}
+
+function wrongType(wanted: string, value: unknown): TypeError {
+  return new TypeError(`${typeof value} where ${wanted} should be`);
+}

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { createJsonMessageWriter, type WriteJsonOptions } from "../../../src/gateway/json/index.ts";
+import { Dice } from "../../support/dice.ts";
+import { writeByProtobufEs } from "../../support/gateway/json-oracle.ts";
+import { randomMessageTypes, randomTypes, rollMessage } from "../../support/gateway/random-message.ts";
+import { numRunsOf, testSeed } from "../../support/test-seed.ts";
+
+const messagesPerType = numRunsOf(8);
+
+// The text, or that there is none.
+function outcomeOf(write: () => string): string {
+  try {
+    return write();
+  } catch {
+    return "refused";
+  }
+}
+
+test.each<WriteJsonOptions>([
+  {},
+  { registry: randomTypes },
+  { registry: randomTypes, alwaysEmitImplicit: true },
+  { registry: randomTypes, useProtoFieldName: true, enumAsInteger: true },
+])("a message is written byte for byte as protobuf-es writes it, under %o", (options) => {
+  const dice = new Dice(testSeed);
+  let written = 0;
+  for (const desc of randomMessageTypes) {
+    const write = createJsonMessageWriter(desc, options);
+    for (let i = 0; i < messagesPerType; i++) {
+      const message = rollMessage(dice, desc);
+      const want = outcomeOf(() => writeByProtobufEs(desc, message, options));
+      if (outcomeOf(() => write(message)) !== want)
+        expect(
+          outcomeOf(() => write(message)),
+          desc.typeName,
+        ).toBe(want);
+      if (want !== "refused") written++;
+    }
+  }
+  expect(written).toBeGreaterThan((randomMessageTypes.length * messagesPerType) / 2);
+});
