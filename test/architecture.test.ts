@@ -17,9 +17,9 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     to: [
       "plantstore/plants",
       "plantstore/gen",
-      ...["auth", "inputs", "operations", "opentelemetry"].map((room) => `operators/${room}`),
+      ...["auth", "inputs", "operations"].map((room) => `operators/${room}`),
       "gateway",
-      ...["docs-page", "health", "metrics", "reflection"].map((room) => `gateway/${room}`),
+      ...["docs-page", "health", "metrics", "opentelemetry", "reflection"].map((room) => `gateway/${room}`),
     ],
   },
   { from: "plantstore/plants", to: ["plantstore/gen"] },
@@ -27,7 +27,6 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "operators/auth", to: ["operators/inputs", "gateway"] },
   { from: "operators/inputs", to: [] },
   { from: "operators/operations", to: ["gateway", "gateway/health"] },
-  { from: "operators/opentelemetry", to: ["gateway", "gateway/metrics"] },
   {
     from: "gateway",
     to: ["calls", "carriers", "carriers/sockets", "fetch", "openapi", "protocols", "proxies", "rest", "zlib"].map(
@@ -48,7 +47,12 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/zlib", to: ["gateway/protocols"] },
   { from: "gateway/docs-page", to: ["gateway/calls"] },
   { from: "gateway/health", to: ["gateway/calls", "gateway/gen"] },
-  { from: "gateway/metrics", to: ["calls", "carriers/sockets", "protocols"].map((room) => `gateway/${room}`) },
+  { from: "gateway/conventions", to: ["gateway/calls"] },
+  { from: "gateway/opentelemetry", to: ["gateway/calls", "gateway/conventions"] },
+  {
+    from: "gateway/metrics",
+    to: ["calls", "carriers/sockets", "conventions", "protocols"].map((room) => `gateway/${room}`),
+  },
   { from: "gateway/reflection", to: ["gateway/gen"] },
   { from: "gateway/rest", to: ["gateway/json", "gateway/gen"] },
   { from: "gateway/openapi", to: ["gateway/rest", "gateway/json", "gateway/gen"] },
@@ -135,9 +139,11 @@ test.each(["index.ts", "fetch/entry.ts"])("gateway/%s loads nothing of what has 
   const files = new Set([`gateway/${entry}`]);
   for (const file of files) for (const loaded of loadedBy(file)) files.add(loaded);
   expect(files.size).toBeGreaterThan(50);
-  expect([...files].filter((file) => /^gateway\/(docs-page|gen\/grpc|health|metrics|reflection)\//.test(file))).toEqual(
-    [],
-  );
+  expect(
+    [...files].filter((file) =>
+      /^gateway\/(conventions|docs-page|gen\/grpc|health|metrics|opentelemetry|reflection)\//.test(file),
+    ),
+  ).toEqual([]);
 });
 
 test("the gateway over Fetch loads nothing of node: what needs it is passed in by create-gateway.ts", () => {

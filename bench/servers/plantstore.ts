@@ -31,10 +31,9 @@ async function measured(): Promise<Partial<PlantServerOptions>> {
   const count = createRequestMetrics(new Metrics());
   if (!isTraced) return { onAnswer: count };
   await registerSdk();
-  const { createTracing } = await importEntry<typeof import("../../src/operators/opentelemetry/index.ts")>(
-    "operators/opentelemetry/index",
-  );
-  const { onRequest, onAnswer, interceptor } = createTracing();
+  const { createTracing } =
+    await importEntry<typeof import("../../src/gateway/opentelemetry/index.ts")>("gateway/opentelemetry/index");
+  const { onRequest, onAnswer, interceptor } = createTracing({ anonymous: true });
   const traced = { onRequest, onAnswer, interceptors: [interceptor] };
   if (!isMeasured) return traced;
   // As the command has them.

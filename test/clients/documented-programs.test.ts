@@ -54,6 +54,20 @@ const routes = (to) => registered.forEach((one) => to.service(...one));`;
 const programs: readonly Program[] = [
   {
     page: "src/gateway/README.md",
+    start: "import { withOpenTelemetry }",
+    before: eliza,
+    after: `import { NodeSDK } from "@opentelemetry/sdk-node";
+import { InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
+const exporter = new InMemorySpanExporter();
+const spanProcessors = [new SimpleSpanProcessor({ exporter })];
+new NodeSDK({ autoDetectResources: false, metricReaders: [], logRecordProcessors: [], spanProcessors }).start();
+${listen}
+${ask("/nothing")}
+console.log(exporter.getFinishedSpans().map(({ name, parentSpanContext }) => [name, parentSpanContext]));`,
+    prints: ["404 ", "[ [ 'GET', undefined ] ]"],
+  },
+  {
+    page: "src/gateway/README.md",
     start: "import { createGateway }",
     after: "console.log(gateway.load.connections.http1);\nawait gateway.close();",
     prints: ["0"],

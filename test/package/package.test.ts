@@ -8,11 +8,11 @@ import * as overFetch from "../../src/gateway/fetch/entry.ts";
 import * as health from "../../src/gateway/health/index.ts";
 import * as gateway from "../../src/gateway/index.ts";
 import * as metrics from "../../src/gateway/metrics/index.ts";
+import * as opentelemetry from "../../src/gateway/opentelemetry/index.ts";
 import * as reflection from "../../src/gateway/reflection/index.ts";
 import * as auth from "../../src/operators/auth/index.ts";
 import * as inputs from "../../src/operators/inputs/index.ts";
 import * as operations from "../../src/operators/operations/index.ts";
-import * as opentelemetry from "../../src/operators/opentelemetry/index.ts";
 import * as server from "../../src/plantstore/index.ts";
 import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
 
@@ -95,11 +95,11 @@ test.each([
   { subpath: "@plantstore/gateway/fetch", source: overFetch },
   { subpath: "@plantstore/gateway/health", source: health },
   { subpath: "@plantstore/gateway/metrics", source: metrics },
+  { subpath: "@plantstore/gateway/opentelemetry", source: opentelemetry },
   { subpath: "@plantstore/gateway/reflection", source: reflection },
   { subpath: "@plantstore/operators/auth", source: auth },
   { subpath: "@plantstore/operators/inputs", source: inputs },
   { subpath: "@plantstore/operators/operations", source: operations },
-  { subpath: "@plantstore/operators/opentelemetry", source: opentelemetry },
   { subpath: "plantstore", source: server },
   { subpath: "plantstore/client", source: client },
   { subpath: "plantstore/connect", source: connect },

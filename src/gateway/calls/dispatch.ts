@@ -129,6 +129,14 @@ class ServedRequest implements AdmitRequest, CallOwner {
     return `${this.#client?.scheme ?? scheme}://${this.#client?.host ?? host}`;
   }
 
+  get httpMethod(): string {
+    return this.#exchange.httpMethod;
+  }
+
+  get isMounted(): boolean {
+    return this.#exchange.isMounted;
+  }
+
   /** The path template of the matched rule, or the path of the endpoint, with the prefix of the gateway. */
   get httpRoute(): string | undefined {
     const { match } = this;

@@ -7,6 +7,9 @@ export interface AdmitRequest {
   /** `/package.Service/Method` of the RPC that matched; `undefined` if none did. */
   readonly procedure: string | undefined;
   readonly protocol: Protocol;
+  readonly httpMethod: string;
+  /** The path template of the matched rule, or the path of the endpoint, with the prefix; otherwise `undefined`. */
+  readonly httpRoute: string | undefined;
   readonly header: HeaderReader;
   /** The `Authorization` field (RFC 9110 §11.6.2); `null` when there is none, several joined by ", ". */
   readonly authorization: string | null;
@@ -23,6 +26,11 @@ export interface AdmitRequest {
    * remember something for as long as the connection lasts.
    */
   readonly connection: object;
+  /**
+   * Whether another server has taken the request and passed it on to `handler` or `fetch`. If so, what its asynchronous
+   * context holds during `onRequest` belongs to this request.
+   */
+  readonly isMounted: boolean;
   /** The context values that the interceptors and the handler of this request will see. */
   readonly contextValues: ContextValues;
   /**
@@ -57,7 +65,7 @@ export interface AnsweredRequest {
   readonly httpMethod: string;
   /** The request target without its query. */
   readonly path: string;
-  /** The path template of the matched rule, or the path of the endpoint, with the prefix; otherwise `undefined`. */
+  /** The same as in {@link AdmitRequest}. */
   readonly httpRoute: string | undefined;
   /** `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: Exchange["httpVersion"];

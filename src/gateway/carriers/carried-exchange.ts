@@ -20,6 +20,7 @@ export interface ExchangeHead {
  */
 export abstract class CarriedExchange implements Exchange, BodySource {
   abstract readonly httpVersion: Exchange["httpVersion"];
+  abstract readonly isMounted: boolean;
   abstract readonly peer: Peer;
   abstract readonly connection: object;
   readonly httpMethod: string;

@@ -13,6 +13,8 @@ import type { RequestBody } from "./request-body.ts";
 export interface Exchange extends HeaderReader {
   /** `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: "1.0" | "1.1" | "2.0" | undefined;
+  /** Whether another server has taken the request and passed it on. */
+  readonly isMounted: boolean;
   readonly httpMethod: string;
   /** Path and query as sent, without scheme and authority. */
   readonly target: string;

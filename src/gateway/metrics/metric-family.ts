@@ -1,15 +1,4 @@
-/** The attributes of a series, by the names of OpenTelemetry's semantic conventions. */
-export type Attributes = Readonly<Record<string, string | number | boolean>>;
-
-/** The name, the unit and the meaning of a metric. */
-export interface MetricDescription {
-  /** The name by OpenTelemetry's semantic conventions, such as `rpc.server.call.duration`. */
-  readonly name: string;
-  /** The unit by UCUM: `s`, `By`, `1` for a ratio, `{delete}` for a count of something. */
-  readonly unit: string;
-  /** What it says, in one sentence without a full stop. */
-  readonly description: string;
-}
+import type { Attributes, MetricDescription } from "../conventions/index.ts";
 
 /** A metric and its series at one moment. Plain data, so that a process can send it to another. */
 export type MetricFamily = MetricDescription &

@@ -1,4 +1,5 @@
-import type { HistogramPoint, MetricDescription, MetricFamily, NumberPoint } from "./metric-family.ts";
+import type { Instruments, MetricDescription } from "../conventions/index.ts";
+import type { HistogramPoint, MetricFamily, NumberPoint } from "./metric-family.ts";
 import { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";
 
 /**
@@ -6,7 +7,7 @@ import { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";
  *
  * Names, units and attributes are those of OpenTelemetry; each form of export derives its own from them.
  */
-export class Metrics {
+export class Metrics implements Instruments {
   readonly #collectors: (() => MetricFamily)[] = [];
 
   /** Creates a counter. */
@@ -45,11 +46,3 @@ export class Metrics {
 export function single(value: number): readonly NumberPoint[] {
   return [{ attributes: {}, value }];
 }
-
-/**
- * The bounds of durations, in seconds: those of the semantic conventions, and three below them, because most calls here
- * take less than their lowest.
- */
-export const durationBounds: readonly number[] = [
-  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
-];

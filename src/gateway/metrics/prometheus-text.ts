@@ -1,4 +1,5 @@
-import type { Attributes, HistogramPoint, MetricFamily } from "./metric-family.ts";
+import type { Attributes } from "../conventions/index.ts";
+import type { HistogramPoint, MetricFamily } from "./metric-family.ts";
 
 /** A text form of metrics that Prometheus reads. */
 export type PrometheusForm = "prometheus" | "openmetrics";

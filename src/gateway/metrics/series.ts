@@ -1,4 +1,5 @@
-import type { Attributes, HistogramPoint, NumberPoint } from "./metric-family.ts";
+import type { Attributes } from "../conventions/index.ts";
+import type { HistogramPoint, NumberPoint } from "./metric-family.ts";
 
 /**
  * The most series of a metric. Ours have few attributes of few values each, so a metric that reaches this has an

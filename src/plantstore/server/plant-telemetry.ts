@@ -1,6 +1,6 @@
 import type { Log } from "@plantstore/operators/operations";
 import type { OnBatch } from "../plants/index.ts";
-import type { Tracing } from "@plantstore/operators/opentelemetry";
+import type { Tracing } from "@plantstore/gateway/opentelemetry";
 import type { Database } from "./database-url.ts";
 import { askedSignals, isSdkRegistered, type Sdk, startSdk } from "./opentelemetry-sdk.ts";
 import { commitAttributes, PlantMetrics } from "./plant-metrics.ts";
@@ -34,7 +34,7 @@ export async function openPlantTelemetry({ database, serviceVersion, log }: Tele
   const sdk = serviceVersion === undefined ? undefined : startAskedSdk(serviceVersion, metrics, log);
   const isTraced = serviceVersion !== undefined && isSdkRegistered();
   const hooks = isTraced
-    ? tracedHooks(await import("@plantstore/operators/opentelemetry"), metrics, database)
+    ? tracedHooks(await import("@plantstore/gateway/opentelemetry"), metrics, database)
     : { hooks: { onAnswer: metrics.onAnswer }, onBatch: metrics.onBatch };
   const toStop = started.move();
   return {
@@ -54,11 +54,11 @@ function startAskedSdk(serviceVersion: string, metrics: PlantMetrics, log: Log):
 }
 
 function tracedHooks(
-  { createTracing, traceIdsOf }: typeof import("@plantstore/operators/opentelemetry"),
+  { createTracing, traceIdsOf }: typeof import("@plantstore/gateway/opentelemetry"),
   metrics: PlantMetrics,
   database: Database["kind"],
 ): Pick<PlantTelemetry, "hooks" | "onBatch"> {
-  const tracing = createTracing();
+  const tracing = createTracing({ anonymous: true });
   return {
     hooks: {
       onRequest: tracing.onRequest,

@@ -40,6 +40,10 @@ export class OwnHttp1Exchange extends CarriedExchange implements RequestReceiver
     connection.receiver = this;
   }
 
+  get isMounted(): boolean {
+    return false;
+  }
+
   get peer(): Peer {
     return peerOf(this.connection);
   }

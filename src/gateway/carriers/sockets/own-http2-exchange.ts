@@ -31,6 +31,10 @@ export class OwnHttp2Exchange extends CarriedExchange implements StreamReceiver 
     return "2.0";
   }
 
+  get isMounted(): boolean {
+    return false;
+  }
+
   get peer(): Peer {
     return peerOf(this.connection);
   }

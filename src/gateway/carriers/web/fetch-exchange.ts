@@ -42,6 +42,10 @@ export class FetchExchange extends CarriedExchange {
     else signal.addEventListener("abort", this.#breakOff);
   }
 
+  get isMounted(): boolean {
+    return true;
+  }
+
   /** Fetch does not tell connections apart, so each exchange counts as a connection of its own. */
   get connection(): object {
     return this;

@@ -22,6 +22,10 @@ export abstract class NodeExchange extends CarriedExchange {
     response.on("close", onClose);
   }
 
+  get isMounted(): boolean {
+    return true;
+  }
+
   /** Returns why the response has closed before the answer was complete. */
   protected abstract closeProblem(): HttpProblem;
 

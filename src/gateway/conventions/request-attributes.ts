@@ -1,6 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { AnsweredRequest } from "../calls/index.ts";
-import type { Attributes } from "./metric-family.ts";
+import type { Attributes } from "./instruments.ts";
 
 /**
  * Returns the attributes of a call by the semantic conventions for RPC. All of them have few values: the methods are

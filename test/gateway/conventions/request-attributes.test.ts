@@ -6,7 +6,7 @@ import {
   httpSeriesKey,
   rpcAttributes,
   rpcSeriesKey,
-} from "../../../src/gateway/metrics/request-attributes.ts";
+} from "../../../src/gateway/conventions/request-attributes.ts";
 
 const answered: AnsweredRequest = {
   procedure: undefined,

@@ -1,7 +1,10 @@
 import type { AnsweredRequest } from "../calls/index.ts";
-import { durationBounds, type Metrics } from "./metrics.ts";
-import type { CounterSeries, HistogramSeries } from "./series.ts";
+import { durationBounds, type Instrument, type Instruments } from "./instruments.ts";
 import { httpAttributes, httpSeriesKey, rpcAttributes, rpcSeriesKey } from "./request-attributes.ts";
+
+type Counter = SeriesOf<Instruments["counter"]>;
+type Histogram = SeriesOf<Instruments["histogram"]>;
+type SeriesOf<Create extends (...about: never) => Instrument<unknown>> = ReturnType<ReturnType<Create>["with"]>;
 
 /** Options of {@link createRequestMetrics}. */
 export interface RequestMetricsOptions {
@@ -17,7 +20,7 @@ export interface RequestMetricsOptions {
  * `rpc.server.call.duration`, all others, REST among them, in `http.server.request.duration`.
  */
 export function createRequestMetrics(
-  metrics: Metrics,
+  metrics: Instruments,
   { refusalOf }: RequestMetricsOptions = {},
 ): (answer: AnsweredRequest) => void {
   const count = createRequestCounter(metrics);
@@ -27,7 +30,7 @@ export function createRequestMetrics(
     unit: "{request}",
     description: "Requests that were refused before anything was done for them, by reason",
   });
-  const byKind = new Map<string, CounterSeries>();
+  const byKind = new Map<string, Counter>();
   return (answer) => {
     count(answer);
     const kind = answer.error === undefined ? undefined : refusalOf(answer);
@@ -35,7 +38,7 @@ export function createRequestMetrics(
   };
 }
 
-function createRequestCounter(metrics: Metrics): (answer: AnsweredRequest) => void {
+function createRequestCounter(metrics: Instruments): (answer: AnsweredRequest) => void {
   const rpc = metrics.histogram(
     { name: "rpc.server.call.duration", unit: "s", description: "Duration of calls over gRPC, gRPC-Web and Connect" },
     durationBounds,
@@ -45,8 +48,8 @@ function createRequestCounter(metrics: Metrics): (answer: AnsweredRequest) => vo
     durationBounds,
   );
   // Two look-ups find a series. Making a text to look it up by would cost more than everything else.
-  const rpcSeries = new Map<string, Map<number, HistogramSeries>>();
-  const httpSeries = new Map<string, Map<number, HistogramSeries>>();
+  const rpcSeries = new Map<string, Map<number, Histogram>>();
+  const httpSeries = new Map<string, Map<number, Histogram>>();
   return (answer) => {
     const seconds = answer.durationMs / 1_000;
     if (answer.protocol === "rest") {
@@ -59,7 +62,7 @@ function createRequestCounter(metrics: Metrics): (answer: AnsweredRequest) => vo
   };
 }
 
-function newSeriesMap(): Map<number, HistogramSeries> {
+function newSeriesMap(): Map<number, Histogram> {
   return new Map();
 }
 

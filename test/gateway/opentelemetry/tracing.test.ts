@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { createContextValues, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { createTracing, traceIdsOf } from "../../../src/operators/opentelemetry/index.ts";
+import { createTracing, traceIdsOf } from "../../../src/gateway/opentelemetry/index.ts";
 import { callings, greenhouseClient, startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 import { registerSdk } from "../../support/telemetry/register-sdk.ts";
@@ -92,6 +92,9 @@ type Values = ReturnType<typeof createContextValues>;
 const admitRequest = {
   procedure: undefined,
   protocol: "rest",
+  httpMethod: "GET",
+  httpRoute: undefined,
+  isMounted: false,
   authorization: null,
   xRequestId: null,
   stream: false,
@@ -138,7 +141,7 @@ describe("a span", () => {
     },
   ])("$name", async ({ request, want }) => {
     using sdk = registerSdk();
-    const tracing = createTracing();
+    const tracing = createTracing({ anonymous: true });
     await using greenhouse = await startGreenhouse(
       { getReading: () => ({}) },
       { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onAnswer: tracing.onAnswer },

@@ -11,9 +11,16 @@ import {
   trace,
   type Tracer,
 } from "@opentelemetry/api";
-import { type ContextKey, type ContextValues, createContextKey, type Interceptor } from "@connectrpc/connect";
-import type { AdmitRequest, AnsweredRequest } from "@plantstore/gateway";
-import { type Attributes, httpAttributes, rpcAttributes } from "@plantstore/gateway/metrics";
+import type { ContextValues, Interceptor } from "@connectrpc/connect";
+import type { AdmitRequest, AnsweredRequest } from "../calls/index.ts";
+import { type Attributes, httpAttributes, rpcAttributes } from "../conventions/index.ts";
+import { callIn, contextKey, spanOf } from "./request-context.ts";
+
+/** Options of {@link createTracing}. */
+export interface TracingOptions {
+  /** Leaves out of spans what tells callers and resources apart: addresses, user agents and paths. Default false. */
+  readonly anonymous?: boolean;
+}
 
 /** The hooks that give a span to each request of a gateway, and to work that is done for several of them at once. */
 export interface Tracing {
@@ -33,41 +40,32 @@ export interface SharedWork {
   readonly requests: readonly (ContextValues | undefined)[];
 }
 
-/** The trace of a request, and its span in it, in hexadecimal. */
-export interface TraceIds {
-  readonly traceId: string;
-  readonly spanId: string;
-}
-
-const contextKey: ContextKey<Context | undefined> = createContextKey<Context | undefined>(undefined, {
-  description: "OpenTelemetry context",
-});
-
-/** Returns the trace of a request; `undefined` if it is in none. */
-export function traceIdsOf(contextValues: ContextValues): TraceIds | undefined {
-  const ids = spanOf(contextValues)?.spanContext();
-  return ids !== undefined && isSpanContextValid(ids) ? { traceId: ids.traceId, spanId: ids.spanId } : undefined;
-}
+/** The instrumentation scope of spans and metrics. */
+export const scopeName = "@plantstore/gateway";
 
 /**
- * Creates the hooks for the SDK that is registered by now.
+ * Creates the hooks for the SDK that is registered, or will be.
  *
- * Names and attributes are those of the semantic conventions. They are set when a request is answered, and only if its
- * span is recorded: what most requests cost is the decision not to record them.
+ * Names and attributes are those of the semantic conventions. Attributes are set only if the span is recorded: what
+ * most requests cost is the decision not to record them, so a sampler has nothing to go by but name, kind and parent.
  */
-export function createTracing(): Tracing {
-  const tracer = trace.getTracer("@plantstore/gateway");
+export function createTracing({ anonymous = false }: TracingOptions = {}): Tracing {
+  const tracer = trace.getTracer(scopeName);
   return {
-    onRequest: ({ header, procedure, contextValues }) => {
-      // Not the active context: on a connection with several requests it may be that of another one.
-      const parent = propagation.extract(ROOT_CONTEXT, header, headerGetter);
-      const span = tracer.startSpan(procedure?.slice(1) ?? "HTTP", { kind: SpanKind.SERVER }, parent);
-      contextValues.set(contextKey, trace.setSpan(parent, span));
+    onRequest: (request) => {
+      const around = contextAround(request);
+      const parent = around ?? propagation.extract(ROOT_CONTEXT, request.header, headerGetter);
+      const kind = around === undefined ? SpanKind.SERVER : SpanKind.INTERNAL;
+      const span = tracer.startSpan(nameOf(request), { kind }, parent);
+      // Without an SDK there is nothing to activate.
+      if (parent === ROOT_CONTEXT && !isSpanContextValid(span.spanContext())) return;
+      request.contextValues.set(contextKey, trace.setSpan(parent, span));
+      if (!anonymous && span.isRecording()) span.setAttributes(endsOf(request));
     },
     interceptor: (next) => (request) => {
       const active = request.contextValues.get(contextKey);
       if (active === undefined) return next(request);
-      const response = context.with(active, next, undefined, request);
+      const response = callIn(active, next, request);
       // A streaming handler runs while its messages are read, which is long after `next` has returned.
       if (!request.stream) return response;
       return response.then((answer) =>
@@ -76,10 +74,23 @@ export function createTracing(): Tracing {
     },
     onAnswer: (answer) => {
       const span = spanOf(answer.contextValues);
-      if (span?.isRecording() === true) endRequest(span, answer);
+      if (span?.isRecording() !== true) return;
+      if (!anonymous && answer.protocol === "rest") span.setAttribute("url.path", answer.path);
+      endRequest(span, answer);
     },
     startShared: (about) => startShared(tracer, about),
   };
+}
+
+/**
+ * Returns the active context of a request that another server has passed on, if that server records a span of it, as
+ * OpenTelemetry's instrumentation of node:http does. On a connection of our own, what is active may be of another
+ * request.
+ */
+function contextAround({ isMounted }: AdmitRequest): Context | undefined {
+  if (!isMounted) return undefined;
+  const active = context.active();
+  return trace.getSpan(active)?.isRecording() === true ? active : undefined;
 }
 
 const headerGetter: TextMapGetter<AdmitRequest["header"]> = {
@@ -87,9 +98,23 @@ const headerGetter: TextMapGetter<AdmitRequest["header"]> = {
   keys: () => [],
 };
 
-function spanOf(contextValues: ContextValues): Span | undefined {
-  const active = contextValues.get(contextKey);
-  return active && trace.getSpan(active);
+/** Returns the name that is known before a request is answered: that of a request that matches nothing comes then. */
+function nameOf({ protocol, procedure, httpMethod, httpRoute }: AdmitRequest): string {
+  if (protocol !== "rest" && procedure !== undefined) return procedure.slice(1);
+  return httpRoute === undefined ? "HTTP" : `${httpMethod} ${httpRoute}`;
+}
+
+/** Returns the attributes of the two ends of a request. */
+function endsOf({ header, origin, peer }: AdmitRequest): Attributes {
+  const userAgent = header.get("user-agent");
+  const server = URL.parse(origin);
+  return {
+    "client.address": peer.address,
+    ...(peer.port > 0 && { "client.port": peer.port }),
+    ...(server !== null && { "server.address": server.hostname }),
+    ...(server !== null && server.port !== "" && { "server.port": Number(server.port) }),
+    ...(userAgent !== null && { "user_agent.original": userAgent }),
+  };
 }
 
 function endRequest(span: Span, answer: AnsweredRequest): void {
@@ -129,13 +154,12 @@ function within<T>(active: Context, messages: AsyncIterable<T>): AsyncIterable<T
   return {
     [Symbol.asyncIterator]() {
       const iterator = messages[Symbol.asyncIterator]();
+      const next = (): Promise<IteratorResult<T>> => iterator.next();
+      const end = async (value: unknown): Promise<IteratorResult<T>> =>
+        (await iterator.return?.(value)) ?? { done: true, value: undefined };
       return {
-        next: () => context.with(active, () => iterator.next()),
-        return: (value) =>
-          context.with(active, async (): Promise<IteratorResult<T>> => {
-            const ended = await iterator.return?.(value);
-            return ended ?? { done: true, value: undefined };
-          }),
+        next: () => callIn(active, next, undefined),
+        return: (value) => callIn(active, end, value),
       };
     },
   };

@@ -1,0 +1,99 @@
+import { createNoopMeter, type Meter, metrics } from "@opentelemetry/api";
+import type { AnsweredRequest, Endpoint, ServingOptions } from "../calls/index.ts";
+import { createRequestMetrics, type Instruments } from "../conventions/index.ts";
+import { callWithin } from "./request-context.ts";
+import { createTracing, scopeName, type TracingOptions } from "./tracing.ts";
+
+/**
+ * Returns the options of a gateway that gives each request a span, and records its duration as
+ * `http.server.request.duration` or `rpc.server.call.duration`, by the semantic conventions of OpenTelemetry.
+ *
+ * Spans and metrics go to the SDK that the program registers, before or after; without one nothing is recorded. The
+ * context of a request, with its span and baggage, is active in `onRequest`, `admit`, interceptors, handlers, endpoints,
+ * `onError` and `onAnswer`, so that what other instrumentations and propagators do there belongs to it. An SDK that
+ * throws makes no call fail: what it throws goes to `onFault`.
+ *
+ * @example
+ * ```ts
+ * const gateway = createGateway(withOpenTelemetry({ routes }));
+ * ```
+ */
+export function withOpenTelemetry<Options extends ServingOptions>(
+  options: Options,
+  tracingOptions: TracingOptions = {},
+): Options {
+  const tracing = createTracing(tracingOptions);
+  const record = createDurations();
+  const { admit, onRequest, onError, onAnswer, interceptors = [], endpoints = [] } = options;
+  return {
+    ...options,
+    onRequest: inTurn(tracing.onRequest, (request) => {
+      return onRequest && callWithin(request.contextValues, onRequest, request);
+    }),
+    ...(admit && { admit: (request) => callWithin(request.contextValues, admit, request) }),
+    interceptors: [tracing.interceptor, ...interceptors],
+    endpoints: endpoints.map(answerWithin),
+    ...(onError && {
+      onError: (request, error) => callWithin(request.contextValues, () => onError(request, error), undefined),
+    }),
+    onAnswer: inTurn(
+      (answer) => onAnswer && callWithin(answer.contextValues, onAnswer, answer),
+      (answer) => callWithin(answer.contextValues, record, answer),
+      tracing.onAnswer,
+    ),
+  };
+}
+
+/** Calls hooks one after the other, each of them even if another fails, and hands all failures to the gateway. */
+function inTurn<A>(...hooks: readonly ((argument: A) => unknown)[]): (argument: A) => unknown {
+  return (argument) => {
+    let pending: Promise<unknown>[] | undefined;
+    for (const hook of hooks) {
+      try {
+        const returned = hook(argument);
+        if (returned instanceof Promise) (pending ??= []).push(returned);
+      } catch (error) {
+        (pending ??= []).push(Promise.reject(error));
+      }
+    }
+    return pending && Promise.all(pending);
+  };
+}
+
+function answerWithin(endpoint: Endpoint): Endpoint {
+  return {
+    ...endpoint,
+    answer: (request) => callWithin(request.contextValues, (of) => endpoint.answer(of), request),
+  };
+}
+
+/** Creates a function that records the duration of a request with the meter provider that is registered by then. */
+function createDurations(): (answer: AnsweredRequest) => void {
+  const none = createNoopMeter();
+  let provider: unknown;
+  let record: ((answer: AnsweredRequest) => void) | undefined;
+  return (answer) => {
+    // The API has no meter that waits for its provider, as it has a tracer.
+    const registered = metrics.getMeterProvider();
+    if (registered !== provider) {
+      provider = registered;
+      const meter = registered.getMeter(scopeName);
+      record = meter === none ? undefined : createRequestMetrics(instrumentsOf(meter));
+    }
+    record?.(answer);
+  };
+}
+
+function instrumentsOf(meter: Meter): Instruments {
+  return {
+    histogram: ({ name, unit, description }, bounds) => {
+      const advice = { explicitBucketBoundaries: [...bounds] };
+      const histogram = meter.createHistogram(name, { unit, description, advice });
+      return { with: (attributes) => ({ record: (value) => histogram.record(value, attributes) }) };
+    },
+    counter: ({ name, unit, description }) => {
+      const counter = meter.createCounter(name, { unit, description });
+      return { with: (attributes) => ({ add: (value) => counter.add(value, attributes) }) };
+    },
+  };
+}
