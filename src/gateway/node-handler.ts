@@ -66,7 +66,8 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
     const exchange = toExchange(request, response, target, common);
     if (typeof targetOrProblem !== "string") return refuse(exchange, targetOrProblem);
     if (exchange.body !== undefined && request.readableDidRead) {
-      const parsed = readParsedBody(request, contentType);
+      // An endpoint gets what was sent, to check a signature of it.
+      const parsed = readParsedBody(request, match.kind === "endpoint" ? null : contentType);
       // Waiting for the body would never end.
       if (parsed === undefined) return next === undefined ? refuse(exchange, bodyWasRead()) : next(bodyWasRead());
       if (parsed instanceof HttpProblem) return refuse(exchange, parsed);

@@ -163,6 +163,20 @@ opened.value.close?.();`,
   },
   {
     page: "docs/gateway.md",
+    start: "const hook",
+    before: `import { Code, ConnectError } from "@connectrpc/connect";
+import { createGateway, type Endpoint } from "@plantstore/gateway";
+${routes}
+const isSigned = (event: Uint8Array, signature: string | null): boolean => signature === String(event.byteLength);`,
+    after: `const gateway = createGateway({ routes, endpoints: [hook] });
+${listen}
+const sent = { method: "POST", headers: { "x-signature": "3" }, body: "abc" };
+console.log((await fetch(\`http://127.0.0.1:\${port}/hooks/payment\`, sent)).status);
+${ask("/hooks/payment", "POST", "response.status")}`,
+    prints: ["204\n403"],
+  },
+  {
+    page: "docs/gateway.md",
     start: "import { createGateway }",
     after: ask("/plants/7", "DELETE"),
     prints: ["the handler has 7\n200 {}"],

@@ -43,7 +43,7 @@ const maxAgeSecondsDefault = 7200;
 /**
  * Creates the CORS answers of a gateway.
  *
- * @param httpMethods - the methods of the HTTP rules; `*` for a rule that takes every method
+ * @param httpMethods - the methods of the HTTP rules and the endpoints; `*` for a rule that takes every method
  */
 export function createCors(options: CorsOptions, httpMethods: readonly string[]): Cors {
   const { origins } = options;

@@ -4,14 +4,15 @@ import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, ty
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../proxies/index.ts";
 import { httpError } from "../protocols/index.ts";
-import { createErrorRecordWriter, compileRestRoutes, type RestOptions } from "../rest/index.ts";
+import { createErrorRecordWriter, compileRestRoutes, type RestOptions, type RestRoutes } from "../rest/index.ts";
 import { toConnectError, toFault } from "./call-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
 import { createProcedures } from "./create-procedures.ts";
 import { createDispatch, type Dispatch, refuse } from "./dispatch.ts";
 import { createFaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import type { Admit, AdmitRequest, AnsweredRequest } from "./hooks.ts";
-import { createMatchTable, type Endpoint, type MatchTable } from "./match.ts";
+import { type Endpoint, methodsOf } from "./endpoint.ts";
+import { createMatchTable, type MatchTable } from "./match.ts";
 
 /** Options of every gateway, whatever carries its requests: those of `connectNodeAdapter`, and more. */
 export interface ServingOptions extends ConnectRouterOptions {
@@ -23,7 +24,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly admit?: Admit;
   /** How REST and JSON differ from the standard mapping. */
   readonly rest?: RestOptions;
-  /** Plain HTTP resources beside the RPCs, such as probes. */
+  /** Plain HTTP resources beside the RPCs, such as probes and webhooks. */
   readonly endpoints?: readonly Endpoint[];
   /** Lets pages of other origins call over REST, Connect and gRPC-Web. Off by default. */
   readonly cors?: CorsOptions;
@@ -77,7 +78,8 @@ export interface Serving {
 /**
  * Creates the {@link Serving} of a gateway.
  *
- * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once
+ * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; Error naming a method of an
+ * endpoint that no request can have
  */
 export function createServing(options: ServingOptions, platform: Platform): Serving {
   const { compressions, parsedMethods, trustedProxies } = platform;
@@ -111,7 +113,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
       ...(parsedMethods && { parsedMethods }),
     },
   );
-  const httpMethods = restRoutes.bindings.map(({ pattern }) => pattern.httpMethod);
+  const httpMethods = listMethods(restRoutes, endpoints, parsedMethods);
   const table = createMatchTable(procedures, endpoints, restRoutes, requestPathPrefix);
   const serve = createDispatch({
     table,
@@ -137,6 +139,25 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     report,
     trustedProxies,
   };
+}
+
+/**
+ * Returns the methods of rules and endpoints.
+ *
+ * @throws Error naming a method of an endpoint that no request can have
+ */
+function listMethods(
+  { bindings }: RestRoutes,
+  endpoints: readonly Endpoint[],
+  parsedMethods: Platform["parsedMethods"],
+): readonly string[] {
+  const ofEndpoints = endpoints.flatMap((endpoint) => {
+    const methods = methodsOf(endpoint);
+    const unknown = methods.find((method) => parsedMethods?.has(method) === false);
+    if (unknown === undefined) return methods;
+    throw new Error(`the endpoint ${endpoint.path}: no request has the method "${unknown}"`);
+  });
+  return [...bindings.map(({ pattern }) => pattern.httpMethod), ...ofEndpoints];
 }
 
 /** Wraps the program's `toError`: if it fails, that is the fault that the call ends with. */

@@ -25,7 +25,8 @@ import { takeFault, toConnectError } from "./call-error.ts";
 import type { Cors } from "./cors.ts";
 import { type OnFault, unserved, unwritten } from "./faults.ts";
 import { type Admit, type AdmitRequest, type AnsweredRequest, idempotencyFieldKey } from "./hooks.ts";
-import { type Endpoint, type EndpointAnswer, fullPathOf, type Match, matchRequest, type MatchTable } from "./match.ts";
+import { type Endpoint, type EndpointAnswer, EndpointExchange } from "./endpoint.ts";
+import { fullPathOf, type Match, matchRequest, type MatchTable } from "./match.ts";
 import { StreamCall } from "./stream-call.ts";
 
 /**
@@ -251,7 +252,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
   }
 
   #answerEndpoint(endpoint: Endpoint): void {
-    const answer = endpoint.answer(this);
+    const answer = endpoint.answer(new EndpointExchange(this.#exchange, this));
     // It may be another library's thenable.
     if (!("then" in answer)) return this.#writeEndpoint(answer);
     Promise.resolve(answer)

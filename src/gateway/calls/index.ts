@@ -6,6 +6,7 @@
  */
 export { createServing, type Serving, type ServingOptions } from "./create-serving.ts";
 export type { CorsOptions } from "./cors.ts";
-export { type Endpoint, type EndpointAnswer, type EndpointRequest, type Match, matchRequest } from "./match.ts";
+export type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
+export { type Match, matchRequest } from "./match.ts";
 export type { FaultyRequest, OnFault } from "./faults.ts";
 export { type Admit, type AdmitRequest, type AnsweredRequest, idempotencyFieldKey } from "./hooks.ts";

@@ -1,5 +1,5 @@
-import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
-import type { Exchange, HeaderFields, HeaderReader, Peer } from "../carriers/index.ts";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Exchange, HeaderFields } from "../carriers/index.ts";
 import {
   callerProtocol,
   createRpcTargets,
@@ -13,37 +13,7 @@ import {
 } from "../protocols/index.ts";
 import { quote } from "../json/index.ts";
 import { curlHint, type RestBinding, type RestMatch, type RestRoutes } from "../rest/index.ts";
-
-/** A plain HTTP resource beside the RPCs, for example a probe or a page. Answers GET and HEAD. */
-export interface Endpoint {
-  /** The exact path, without the gateway's prefix. */
-  readonly path: string;
-  /** Whether the path is outside the gateway's prefix, as `/.well-known/` paths are (RFC 8615). */
-  readonly atRoot?: boolean;
-  /** Whether it is answered without calling `admit`. */
-  readonly open: boolean;
-  /**
-   * Answers an admitted request. What it throws, or rejects with, is answered like what `admit` throws. A client that
-   * leaves meanwhile gets no answer.
-   */
-  answer(request: EndpointRequest): EndpointAnswer | Promise<EndpointAnswer>;
-}
-
-/** The request that an {@link Endpoint} answers. */
-export interface EndpointRequest {
-  readonly header: HeaderReader;
-  readonly peer: Peer;
-  /** The context values, as `admit` has left them. */
-  readonly contextValues: ContextValues;
-}
-
-/** The answer of an {@link Endpoint}. */
-export interface EndpointAnswer {
-  readonly httpStatus: number;
-  /** Header fields, including `content-type`; the length is added. */
-  readonly header?: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array;
-}
+import { type Endpoint, methodsOf } from "./endpoint.ts";
 
 /** What a request asks for, judged by its method, path and header alone. */
 export type Match = UnaryTarget | StreamTarget | EndpointTarget | Unmatched;
@@ -54,6 +24,8 @@ export interface EndpointTarget {
   readonly protocol: "rest";
   readonly procedure: undefined;
   readonly endpoint: Endpoint;
+  /** The methods that it answers. */
+  readonly httpMethods: readonly string[];
 }
 
 /** A request that matches no RPC, and the answer to it once it is admitted. */
@@ -117,7 +89,7 @@ export function fullPathOf({ atRoot, path }: Endpoint, prefix: string): string {
 }
 
 function targetOf(endpoint: Endpoint): EndpointTarget {
-  return { kind: "endpoint", protocol: "rest", procedure: undefined, endpoint };
+  return { kind: "endpoint", protocol: "rest", procedure: undefined, endpoint, httpMethods: methodsOf(endpoint) };
 }
 
 function rpcPathOf(procedure: Procedure): RpcPath {
@@ -148,8 +120,8 @@ export function matchRequest(table: MatchTable, input: MatchInput): Match {
 }
 
 function matchEndpoint(target: EndpointTarget, input: MatchInput): Match {
-  const { httpMethod } = input;
-  return httpMethod === "GET" || httpMethod === "HEAD" ? target : methodNotAllowed(input, undefined, "GET, HEAD");
+  const { httpMethods } = target;
+  return httpMethods.includes(input.httpMethod) ? target : methodNotAllowed(input, undefined, httpMethods.join(", "));
 }
 
 function unmatchedRest(found: Exclude<RestMatch, { kind: "binding" }>, input: MatchInput): Unmatched {

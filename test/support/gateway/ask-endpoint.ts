@@ -8,6 +8,9 @@ export async function askEndpoint(
 ): Promise<EndpointAnswer> {
   if (endpoint === undefined) throw new Error("there is no such endpoint");
   return await endpoint.answer({
+    httpMethod: "GET",
+    target: endpoint.path,
+    readBody: async () => new Uint8Array(0),
     header: { get: (name) => header[name] ?? null },
     peer: { address: "127.0.0.1", port: 50_000 },
     contextValues: createContextValues(),

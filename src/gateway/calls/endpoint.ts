@@ -1,0 +1,99 @@
+import type { ContextValues } from "@connectrpc/connect";
+import { type Exchange, type HeaderReader, noBytes, type Peer } from "../carriers/index.ts";
+import { goneAway, httpError, messageTooLarge } from "../protocols/index.ts";
+
+/** A plain HTTP resource beside the RPCs, for example a probe, a page or a webhook. */
+export interface Endpoint {
+  /** The exact path, without the gateway's prefix. No rule of REST may have it, whatever its method. */
+  readonly path: string;
+  /** Whether the path is outside the gateway's prefix, as `/.well-known/` paths are (RFC 8615). */
+  readonly atRoot?: boolean;
+  /** The methods that it answers; others are answered with 405. GET includes HEAD. Default GET. */
+  readonly httpMethods?: readonly string[];
+  /** Whether it is answered without calling `admit`. */
+  readonly open: boolean;
+  /**
+   * Answers an admitted request. What it throws, or rejects with, is answered like what `admit` throws. A client that
+   * leaves meanwhile gets no answer.
+   */
+  answer(request: EndpointRequest): EndpointAnswer | Promise<EndpointAnswer>;
+}
+
+/** The request that an {@link Endpoint} answers. */
+export interface EndpointRequest {
+  readonly httpMethod: string;
+  /** Path and query as sent. */
+  readonly target: string;
+  readonly header: HeaderReader;
+  readonly peer: Peer;
+  /** The context values, as `admit` has left them. */
+  readonly contextValues: ContextValues;
+  /**
+   * Reads the body as it was sent, its content coding included; empty if there is none. A body that is not read is
+   * dropped. Called again, it returns the same.
+   *
+   * @param bytesMax - the most that the body may have
+   * @returns a promise that rejects with a `ConnectError`, to be answered as it is: 413 above `bytesMax`, or that the
+   * client went away first
+   */
+  readonly readBody: (bytesMax: number) => Promise<Uint8Array>;
+}
+
+/** The answer of an {@link Endpoint}. */
+export interface EndpointAnswer {
+  readonly httpStatus: number;
+  /** Header fields, including `content-type`; the length is added. */
+  readonly header?: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+}
+
+/** Returns the methods that an endpoint answers, sorted as in `Allow`. */
+export function methodsOf({ httpMethods = ["GET"] }: Endpoint): readonly string[] {
+  const methods = new Set(httpMethods);
+  if (methods.has("GET")) methods.add("HEAD");
+  return [...methods].toSorted();
+}
+
+/** What an endpoint sees of its exchange, which it could otherwise answer itself. */
+export class EndpointExchange implements EndpointRequest {
+  readonly header: HeaderReader;
+  readonly peer: Peer;
+  readonly contextValues: ContextValues;
+  readonly #exchange: Exchange;
+  #body: Promise<Uint8Array> | undefined;
+
+  constructor(exchange: Exchange, request: Pick<EndpointRequest, "header" | "peer" | "contextValues">) {
+    this.header = request.header;
+    this.peer = request.peer;
+    this.contextValues = request.contextValues;
+    this.#exchange = exchange;
+  }
+
+  get httpMethod(): string {
+    return this.#exchange.httpMethod;
+  }
+
+  get target(): string {
+    return this.#exchange.target;
+  }
+
+  // Programs take it out of the request: `({ readBody }) => …`.
+  readonly readBody = (bytesMax: number): Promise<Uint8Array> => (this.#body ??= readBody(this.#exchange, bytesMax));
+}
+
+function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
+  const { body } = exchange;
+  if (body === undefined) return Promise.resolve(noBytes);
+  if (exchange.aborted) return Promise.reject(goneAway());
+  return new Promise((resolve, reject) => {
+    exchange.abortReceiver = { aborted: (problem) => reject(httpError(problem)) };
+    body.read(bytesMax, {
+      announcedBytes: () => 0,
+      received(bytes) {
+        exchange.abortReceiver = undefined;
+        if (bytes === undefined) reject(messageTooLarge(bytesMax));
+        else resolve(bytes);
+      },
+    });
+  });
+}

@@ -1,0 +1,141 @@
+import { createHmac } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createGateway, type Endpoint } from "../../../src/gateway/index.ts";
+import { type Field, fieldValue } from "../../support/carriers/exchange.ts";
+import { within } from "../../support/deadline.ts";
+import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../support/gateway/every-carrier.ts";
+import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
+import { kitchenSinkOptions } from "../../support/gateway/kitchen-sink.ts";
+import { openUpload } from "../../support/gateway/rest-upload.ts";
+
+// Endpoints that answer other methods than GET: a webhook that checks a signature of the bytes that were sent.
+
+const secret = "a secret of the hook";
+
+const hook: Endpoint = {
+  path: "/hooks/payment",
+  httpMethods: ["POST", "PUT"],
+  open: true,
+  async answer({ httpMethod, target, header, readBody }) {
+    const body = await readBody(1024);
+    const again = await readBody(1);
+    const signature = createHmac("sha256", secret).update(body).digest("hex");
+    const isSigned = header.get("x-signature") === signature && again === body;
+    if (!isSigned) throw new ConnectError("the signature is wrong", Code.PermissionDenied);
+    return { httpStatus: 202, body: `${httpMethod} ${target} ${String(body.byteLength)}` };
+  },
+};
+
+const page: Endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "page" }) };
+const form: Endpoint = { ...page, path: "/form", httpMethods: ["GET", "POST"] };
+
+function sign(body: Uint8Array): Field {
+  return ["x-signature", createHmac("sha256", secret).update(body).digest("hex")];
+}
+
+describe("an endpoint of other methods", () => {
+  let gateway: EveryCarrier;
+
+  beforeAll(async () => {
+    gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [hook, page, form] });
+  });
+
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  describe.each(carrierNames)("%s", (carrier) => {
+    const path = "/hooks/payment?a=%20b";
+
+    test.each(["POST", "PUT"])("gets the bytes that a %s has sent", async (httpMethod) => {
+      const body = gzipSync('{"id": 9007199254740993}');
+      const header: readonly Field[] = [["content-type", "application/json"], ["content-encoding", "gzip"], sign(body)];
+      const answer = await gateway.ask(carrier, { httpMethod, path, header, body });
+      expect([answer.httpStatus, String(answer.body)]).toEqual([
+        202,
+        `${httpMethod} ${path} ${String(body.byteLength)}`,
+      ]);
+    });
+
+    test("gets no bytes where there is no body", async () => {
+      const answer = await gateway.ask(carrier, { httpMethod: "POST", path, header: [sign(Buffer.of())] });
+      expect([answer.httpStatus, String(answer.body)]).toEqual([202, `POST ${path} 0`]);
+    });
+
+    test("refuses a body above its limit", async () => {
+      const body = Buffer.alloc(1025);
+      const { httpStatus } = await gateway.ask(carrier, { httpMethod: "POST", path, header: [sign(body)], body });
+      expect(httpStatus).toBe(413);
+    });
+
+    test("answers what it throws", async () => {
+      const answer = await gateway.ask(carrier, { httpMethod: "POST", path, header: [], body: Buffer.from("x") });
+      expect([answer.httpStatus, String(answer.body)]).toEqual([
+        403,
+        expect.stringContaining("the signature is wrong"),
+      ]);
+    });
+
+    test("need not read its body", async () => {
+      const body = Buffer.alloc(100_000);
+      const answer = await gateway.ask(carrier, { httpMethod: "POST", path: "/form", header: [], body });
+      expect([answer.httpStatus, String(answer.body)]).toEqual([200, "page"]);
+    });
+
+    test.each([
+      { httpMethod: "GET", path: "/hooks/payment", allow: "POST, PUT" },
+      { httpMethod: "HEAD", path: "/hooks/payment", allow: "POST, PUT" },
+      { httpMethod: "DELETE", path: "/hooks/payment", allow: "POST, PUT" },
+      { httpMethod: "DELETE", path: "/form", allow: "GET, HEAD, POST" },
+      { httpMethod: "POST", path: "/page", allow: "GET, HEAD" },
+    ])("refuses $httpMethod $path, and allows $allow", async ({ httpMethod, path: at, allow }) => {
+      const answer = await gateway.ask(carrier, { httpMethod, path: at, header: [] });
+      expect([answer.httpStatus, fieldValue(answer.header, "allow")]).toEqual([405, allow]);
+    });
+
+    test("answers HEAD where it answers GET", async () => {
+      const answer = await gateway.ask(carrier, { httpMethod: "HEAD", path: "/form", header: [] });
+      expect([answer.httpStatus, fieldValue(answer.header, "content-length")]).toEqual([200, "4"]);
+    });
+  });
+});
+
+test.each(["1.1", "2", "fetch"] as const)(
+  "a body whose client goes away is never a whole one, HTTP: %s",
+  async (version) => {
+    const read = Promise.withResolvers<unknown>();
+    const reading: Endpoint = {
+      ...hook,
+      async answer(request) {
+        const body = request.readBody(1024);
+        body.then(read.resolve, read.resolve);
+        return { httpStatus: 200, body: await body };
+      },
+    };
+    await using greenhouse = await startGreenhouse({}, { endpoints: [reading] });
+    using upload = await openUpload(greenhouse, version, ["POST", "/hooks/payment"]);
+    upload.write("half");
+    await expect.poll(() => upload.waitingBytes).toBe(0);
+    upload.reset();
+    expect(await within(read.promise, "the end")).toMatchObject({
+      name: "ConnectError",
+      message: expect.stringContaining("client"),
+    });
+  },
+);
+
+test("a page of another origin may use the methods of endpoints", async () => {
+  const cors = { origins: "*" } as const;
+  const endpoints = [{ ...hook, httpMethods: ["REPORT"] }];
+  const { fetch } = createGateway({ routes: () => undefined, endpoints, cors });
+  const headers = { origin: "https://a.example", "access-control-request-method": "REPORT" };
+  const { headers: answered } = await fetch(new Request("http://a/hooks/payment", { method: "OPTIONS", headers }));
+  expect(answered.get("access-control-allow-methods")).toBe("GET, HEAD, POST, REPORT");
+});
+
+test("a gateway is not made with a method that no request has", () => {
+  const endpoints = [{ ...hook, httpMethods: ["post"] }];
+  expect(() => createGateway({ ...kitchenSinkOptions, endpoints })).toThrow(
+    'the endpoint /hooks/payment: no request has the method "post"',
+  );
+});
