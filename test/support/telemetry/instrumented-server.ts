@@ -1,0 +1,58 @@
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { trace } from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import { HttpInstrumentation } from "@opentelemetry/instrumentation-http";
+import { PgInstrumentation } from "@opentelemetry/instrumentation-pg";
+import { NodeSDK } from "@opentelemetry/sdk-node";
+import { SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway } from "../../../src/gateway/index.ts";
+import { withOpenTelemetry } from "../../../src/gateway/opentelemetry/index.ts";
+import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { configOf } from "../plants/postgres-server.ts";
+
+// A program whose handlers ask PostgreSQL, with OpenTelemetry's SDK and instrumentations as a user registers them. It
+// serves the gateway by itself, and in a server of node:http; its arguments are the URLs of collector and database.
+
+const [collector = "", database = ""] = process.argv.slice(2);
+new NodeSDK({
+  autoDetectResources: false,
+  metricReaders: [],
+  logRecordProcessors: [],
+  spanProcessors: [new SimpleSpanProcessor({ exporter: new OTLPTraceExporter({ url: `${collector}/v1/traces` }) })],
+  instrumentations: [new HttpInstrumentation(), new PgInstrumentation()],
+}).start();
+
+// Required, because instrumentations change what is loaded behind them, and only what is required.
+const require = createRequire(import.meta.url);
+require("node:http");
+const { Pool }: typeof import("pg") = require("pg");
+const pool = new Pool({ ...configOf(database), max: 4 });
+
+async function ask(): Promise<void> {
+  await trace.getTracer("program").startActiveSpan("handler", async (span) => {
+    await pool.query("SELECT 1");
+    span.end();
+  });
+}
+
+const gateway = createGateway(
+  withOpenTelemetry({
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        getReading: async () => {
+          await ask();
+          return {};
+        },
+        async *watchReadings() {
+          yield {};
+          await ask();
+          yield {};
+        },
+      }),
+  }),
+);
+const { port } = await gateway.listen();
+const { port: mounted } = new URL(await listenOnLoopback(createServer(gateway.handler)));
+console.log(`own ${port} mounted ${mounted}`);
