@@ -1,8 +1,9 @@
-import { type DescField, type DescMessage, type Message, ScalarType, toBinary } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { concatBytes, markSingleUse, noBytes } from "../carriers/index.ts";
+import { createMessageWriter } from "./binary-writer.ts";
 
 /** Bytes from which a field is written apart from the other fields. */
 // 64 KiB: below, two writers cost as much as the copies that they save.
@@ -13,25 +14,24 @@ const largeBytesMin = 64 * 1024;
  * only once, behind the others: fields may come in any order (protobuf.dev, "Field Order"). The result shares no memory
  * with the message, which a handler may use for its next answer.
  *
- * The writer of protobuf-es doubles its zeroed buffer until everything fits, and returns a copy: three megabytes of
- * memory for one of message, and each brings the next garbage collection nearer.
+ * A writer grows its buffer until everything fits, and returns a copy: megabytes of memory for one of message, and each
+ * brings the next garbage collection nearer.
  */
 export function createBinaryWriter(
   desc: DescMessage,
   options: UniversalHandlerOptions["binaryOptions"],
 ): (message: Message) => Uint8Array {
   const fields = desc.fields.filter(mayBeApart);
+  const write = createMessageWriter(desc, options);
   return (message) => {
     for (const field of fields) {
       const bytes: unknown = Reflect.get(message, field.localName);
       if (bytes instanceof Uint8Array && bytes.byteLength >= largeBytesMin) {
         const others: Message = { ...message, [field.localName]: unsetValue(field) };
-        return markSingleUse(
-          concatBytes([toBinary(desc, others, options), beginBytes(field, bytes.byteLength), bytes]),
-        );
+        return markSingleUse(concatBytes([write(others), beginBytes(field, bytes.byteLength), bytes]));
       }
     }
-    return toBinary(desc, message, options);
+    return write(message);
   };
 }
 

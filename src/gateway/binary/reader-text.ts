@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
-import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf } from "./fields.ts";
 import { literal } from "./type-scope.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
@@ -56,8 +56,6 @@ if (length > 127) { ${slow("length", "readUnsigned")} }
 if (length > ${end} - at) throw unsure;
 `;
 }
-
-type MessageField = DescField & { readonly message: DescMessage };
 
 /** The text that reads one field. */
 class FieldText {
@@ -185,25 +183,6 @@ ${this.#property}[key === undefined ? ${zeroText(field.mapKey)} : key] = entry =
     if (field.mapKind === "enum") return literal(field.enum.values[0]?.number ?? 0);
     return zeroText(field.scalar);
   }
-}
-
-function scalarOf({ scalar }: DescField): ScalarType {
-  return scalar ?? ScalarType.INT32;
-}
-
-function messageWireType(field: MessageField): WireType {
-  const isGroup = "delimitedEncoding" in field && field.delimitedEncoding;
-  return isGroup ? WireType.StartGroup : WireType.LengthDelimited;
-}
-
-/** Whether protobuf-es has a google.protobuf.Struct of the field as the object that it stands for. */
-export function isKeptAsJson({ message, parent }: DescField): boolean {
-  return message?.typeName === "google.protobuf.Struct" && parent?.typeName !== "google.protobuf.Value";
-}
-
-/** Whether protobuf-es has a message of google/protobuf/wrappers.proto as the value that it holds. */
-export function isWrapped({ fieldKind, message, oneof }: DescField): boolean {
-  return fieldKind === "message" && oneof === undefined && isWrapperDesc(message);
 }
 
 function zeroText(scalar: ScalarType): string {

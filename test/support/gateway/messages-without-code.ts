@@ -1,5 +1,5 @@
-import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
-import { createBinaryReader } from "../../../src/gateway/binary/index.ts";
+import { type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { createBinaryReader, createBinaryWriter } from "../../../src/gateway/binary/index.ts";
 import { mayMakeCode } from "../../../src/gateway/binary/made-code.ts";
 import { hasDeclaredWireTypes } from "../../../src/gateway/binary/wire-types.ts";
 import { Dice } from "../dice.ts";
@@ -7,8 +7,8 @@ import { randomBytes } from "./random-bytes.ts";
 import { randomTypes } from "./random-types.ts";
 import { isSameValue } from "./same-value.ts";
 
-// A program for a node that makes no code: reads random messages of random types as the gateway does, and prints how many
-// were as protobuf-es has them.
+// A program for a node that makes no code: reads and writes random messages of random types as the gateway does, and prints
+// how many were as protobuf-es has them.
 
 const types = 20;
 const messagesPerType = 20;
@@ -19,11 +19,14 @@ for (let seed = 0; seed < types; seed += 1) {
   const dice = new Dice(seed);
   for (const desc of randomTypes(dice)) {
     const read = createBinaryReader(desc, undefined);
+    const write = createBinaryWriter(desc, undefined);
     for (let count = 0; count < messagesPerType; count += 1) {
       const bytes = randomBytes(desc, dice, { inField: 40, inBytes: 8 });
       const got = attempt(() => read(bytes));
       const expected = attempt(() => readByProtobufEs(desc, bytes));
-      if (isSameValue(got, expected)) same += 1;
+      const gotBytes = expected && attempt(() => Uint8Array.from(write(expected)));
+      const expectedBytes = expected && attempt(() => toBinary(desc, expected));
+      if (isSameValue([got, gotBytes], [expected, expectedBytes])) same += 1;
       else different += 1;
     }
   }
@@ -37,9 +40,9 @@ function readByProtobufEs(desc: DescMessage, bytes: Uint8Array): Message {
   return message;
 }
 
-function attempt(read: () => Message): Message | undefined {
+function attempt<T>(convert: () => T): T | undefined {
   try {
-    return read();
+    return convert();
   } catch {
     return undefined;
   }

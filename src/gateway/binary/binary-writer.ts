@@ -1,0 +1,75 @@
+import { type BinaryWriteOptions, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import { allocateBytes } from "../carriers/index.ts";
+import { ByteTarget, tooSmall } from "./byte-target.ts";
+import { mayMakeCode } from "./made-code.ts";
+import { type MessageWriter, messageWriter } from "./message-writer.ts";
+
+/** Bytes that are kept for the next message. */
+// Most messages fit.
+const keptBytes = 64 * 1024;
+
+/** Bytes of a message beyond which protobuf-es writes it. */
+// What is tried before is a third of this together.
+const quickBytesMax = 64 * 1024 * 1024;
+
+let kept: ByteTarget | undefined;
+
+/**
+ * Returns the function that writes messages of a type, as `toBinary` does: the same bytes, or the error that it throws. They
+ * share no memory with the message.
+ */
+export function createMessageWriter(
+  desc: DescMessage,
+  options: Partial<BinaryWriteOptions> | undefined,
+): (message: Message) => Uint8Array {
+  // The quick writer writes unknown fields.
+  if (options?.writeUnknownFields === false) return (message) => toBinary(desc, message, options);
+  let writer: MessageWriter | undefined;
+  return (message) => {
+    if (!mayMakeCode()) return toBinary(desc, message, options);
+    writer ??= messageWriter(desc);
+    return writeQuickly(writer, message) ?? toBinary(desc, message, options);
+  };
+}
+
+/** Writes a message, or returns `undefined` if that is left to protobuf-es. */
+export function writeQuickly(writer: MessageWriter, message: Message): Uint8Array | undefined {
+  // Taken, in case that to read a property of the message writes another one.
+  let target = kept ?? new ByteTarget(keptBytes);
+  kept = undefined;
+  try {
+    for (;;) {
+      if (isWritten(writer, message, target)) return takeBytes(writer, target);
+      if (target.bytes.byteLength >= quickBytesMax) return undefined;
+      target = new ByteTarget(Math.max(4 * target.bytes.byteLength, target.wantedBytes, writer.largeBytes));
+    }
+  } catch {
+    // Whatever a property is or throws: protobuf-es says what is wrong with it.
+    return undefined;
+  } finally {
+    if (target.bytes.byteLength === keptBytes) kept = target;
+  }
+}
+
+function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array {
+  if (bytes.byteLength !== keptBytes) {
+    // An eighth more, so that the next large message of the type fits, too.
+    writer.largeBytes = Math.ceil(at * 1.125);
+    if (at > 0.75 * bytes.byteLength) return bytes.subarray(0, at);
+  }
+  const copy = allocateBytes(at);
+  copy.set(bytes.subarray(0, at));
+  return copy;
+}
+
+/** Returns whether all of a message has found its place. */
+function isWritten(writer: MessageWriter, message: Message, target: ByteTarget): boolean {
+  target.at = 0;
+  try {
+    writer.write(target, message);
+    return target.isWhole;
+  } catch (error) {
+    if (error === tooSmall) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,44 @@
+import { unsure } from "./byte-source.ts";
+import { type ByteTarget, checkRoom, lengthBytes, writeLengthBefore } from "./byte-target.ts";
+
+/** Characters up to which a text costs less to write here than by a call of the runtime. */
+const shortTextLength = 40;
+
+type WriteText = (text: string, bytes: Uint8Array, at: number) => number;
+
+/** Node's way to encode into a part of an array without an object for that part. */
+const utf8Write: unknown = Reflect.get(globalThis.Buffer?.prototype ?? {}, "utf8Write");
+
+const encoder = new TextEncoder();
+
+const writeLongText: WriteText =
+  typeof utf8Write === "function"
+    ? (text, bytes, at) => Number(Reflect.apply(utf8Write, bytes, [text, at]))
+    : (text, bytes, at) => encoder.encodeInto(text, bytes.subarray(at)).written;
+
+/** Writes a text behind its length. A lone surrogate becomes U+FFFD, as protobuf-es writes it. */
+export function writeText(target: ByteTarget, text: unknown): void {
+  if (typeof text !== "string") throw unsure;
+  if (text.length < shortTextLength && writeAscii(target, text)) return;
+  // Three bytes for each unit of UTF-16 at most, and five for the length.
+  checkRoom(target, 5 + 3 * text.length);
+  const { bytes, at: start } = target;
+  const reserved = lengthBytes(text.length);
+  target.at = start + reserved + writeLongText(text, bytes, start + reserved);
+  writeLengthBefore(target, start, reserved);
+}
+
+/** Writes a short text if all of it is ASCII. @returns whether it is */
+function writeAscii(target: ByteTarget, text: string): boolean {
+  const { bytes } = target;
+  const { length } = text;
+  const start = target.at + 1;
+  for (let index = 0; index < length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code > 0x7f) return false;
+    bytes[start + index] = code;
+  }
+  bytes[start - 1] = length;
+  target.at = start + length;
+  return true;
+}
