@@ -39,6 +39,7 @@ export {
   type ServingOptions,
 } from "./calls/index.ts";
 export type { BindOptions, BoundAddress, GatewayLoad, ListenOptions } from "./carriers/sockets/index.ts";
+export { errorCodeOf, type GatewayErrorCode } from "./errors/index.ts";
 export type { HeaderReader, Limits, Peer } from "./carriers/index.ts";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";
 export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";

@@ -1,28 +1,28 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { codedError, type Failure } from "../errors/index.ts";
 
 /**
  * Returns the error to answer with for any thrown value, in a form that every protocol can write. Only the text of a
  * ConnectError is meant for clients; anything else is a {@link toFault fault}. Never throws.
  *
- * @param what - what has failed, if it is a fault
+ * @param failure - what has failed, if it is a fault
  */
-export function toConnectError(thrown: unknown, what: string): ConnectError {
-  return readConnectError(thrown) ?? toFault(thrown, what);
+export function toConnectError(thrown: unknown, failure: Failure): ConnectError {
+  return readConnectError(thrown) ?? toFault(thrown, failure);
 }
 
 /** Something thrown that `onFault` is told of, and what has failed. */
 interface Fault {
   readonly thrown: unknown;
-  readonly what: string;
+  readonly failure: Failure;
 }
 
 const faults = new WeakMap<ConnectError, Fault>();
 
 /** Returns the error to answer with for a fault, which {@link takeFault} then knows. Never throws. */
-export function toFault(thrown: unknown, what: string): ConnectError {
-  const error =
-    readConnectError(thrown) ?? new ConnectError(internalError, Code.Internal, undefined, undefined, thrown);
-  faults.set(error, { thrown, what });
+export function toFault(thrown: unknown, failure: Failure): ConnectError {
+  const error = readConnectError(thrown) ?? codedError(failure.errorCode, internalError, Code.Internal, thrown);
+  faults.set(error, { thrown, failure });
   return error;
 }
 

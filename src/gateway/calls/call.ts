@@ -1,12 +1,13 @@
 import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
 import {
   Code,
-  ConnectError,
+  type ConnectError,
   type ContextValues,
   type HandlerContext,
   type UnaryRequest,
   type UnaryResponse,
 } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import {
   type AbortReceiver,
   type BodyReceiver,
@@ -241,7 +242,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   }
 
   #expire(): void {
-    this.fail(new ConnectError("the operation timed out", Code.DeadlineExceeded));
+    this.fail(codedError("ERR_DEADLINE_EXCEEDED", "the operation timed out", Code.DeadlineExceeded));
   }
 
   aborted(problem: HttpProblem): void {

@@ -1,7 +1,7 @@
 import type { DescMethod, Message, Registry } from "@bufbuild/protobuf";
 import {
   Code,
-  ConnectError,
+  type ConnectError,
   type ConnectRouter,
   type ConnectRouterOptions,
   createConnectRouter,
@@ -20,6 +20,7 @@ import {
   type UniversalHandlerOptions,
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
+import { codedError } from "../errors/index.ts";
 import { createReachableRegistry, type ReadJsonOptions } from "../json/index.ts";
 import { type CallView, toUnaryResponse } from "./call.ts";
 import {
@@ -150,7 +151,11 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
 function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
   const { call } = request as Partial<CallView>;
   if (call === undefined) {
-    throw new ConnectError("an interceptor passed on a request that is not the one it was given", Code.Internal);
+    throw codedError(
+      "ERR_HANDLER_FAILED",
+      "an interceptor passed on a request that is not the one it was given",
+      Code.Internal,
+    );
   }
   if (call.ended !== undefined) throw call.ended;
   if ((request as unknown) === call.view) return call.view;
@@ -161,7 +166,7 @@ function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
 
 async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
   for await (const message of messages) return message;
-  throw new ConnectError("the message is missing", Code.Unimplemented);
+  throw codedError("ERR_PROTOCOL", "the message is missing", Code.Unimplemented);
 }
 
 async function* one<T>(value: T): AsyncGenerator<T> {

@@ -1,6 +1,7 @@
 import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, type Limits } from "../carriers/index.ts";
+import { type Failure, withCode } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../proxies/index.ts";
 import { httpError } from "../protocols/index.ts";
@@ -9,7 +10,7 @@ import { toConnectError, toFault } from "./call-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
 import { createProcedures } from "./create-procedures.ts";
 import { createDispatch, type Dispatch, refuse } from "./dispatch.ts";
-import { createFaultReporter, guardCallback, type OnFault } from "./faults.ts";
+import { callbackFailed, createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import type { Admit, AdmitRequest, AnsweredRequest } from "./hooks.ts";
 import { type Endpoint, methodsOf } from "./endpoint.ts";
 import { createMatchTable, type MatchTable } from "./match.ts";
@@ -71,7 +72,7 @@ export interface Serving {
   readonly serve: Dispatch;
   /** Answers an exchange that is wrong as HTTP. */
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
-  readonly report: OnFault;
+  readonly report: FaultReporter;
   readonly trustedProxies: TrustedProxies | undefined;
 }
 
@@ -155,7 +156,7 @@ function listMethods(
     const methods = methodsOf(endpoint);
     const unknown = methods.find((method) => parsedMethods?.has(method) === false);
     if (unknown === undefined) return methods;
-    throw new Error(`the endpoint ${endpoint.path}: no request has the method "${unknown}"`);
+    throw withCode(new Error(`the endpoint ${endpoint.path}: no request has the method "${unknown}"`), "ERR_OPTIONS");
   });
   return [...bindings.map(({ pattern }) => pattern.httpMethod), ...ofEndpoints];
 }
@@ -166,14 +167,16 @@ function guardToError(convert: ServingOptions["toError"] = toErrorDefault): type
     try {
       return convert(thrown, context);
     } catch (fault) {
-      return toFault(fault, "toError has failed");
+      return toFault(fault, callbackFailed("toError"));
     }
   };
 }
 
 function toErrorDefault(thrown: unknown): ConnectError {
-  return toConnectError(thrown, "a handler or an interceptor has failed");
+  return toConnectError(thrown, inHandler);
 }
+
+const inHandler: Failure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor has failed" };
 
 /** Returns the rules for reading JSON. Unknown fields are ignored by default, as in Connect. */
 function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {

@@ -7,6 +7,7 @@ import {
   readHeaderField,
   toUtf8,
 } from "../carriers/index.ts";
+import type { Failure } from "../errors/index.ts";
 import {
   goneAway,
   openStreamProtocol,
@@ -23,7 +24,7 @@ import { type CallOwner, UnaryCall } from "./call.ts";
 import { CallValues } from "./call-values.ts";
 import { takeFault, toConnectError } from "./call-error.ts";
 import type { Cors } from "./cors.ts";
-import { type OnFault, unserved, unwritten } from "./faults.ts";
+import { type FaultReporter, unserved, unwritten } from "./faults.ts";
 import { type Admit, type AdmitRequest, type AnsweredRequest, idempotencyFieldKey } from "./hooks.ts";
 import { type Endpoint, type EndpointAnswer, EndpointExchange } from "./endpoint.ts";
 import { fullPathOf, type Match, matchRequest, type MatchTable } from "./match.ts";
@@ -47,7 +48,7 @@ export interface DispatchOptions {
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;
   readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;
   readonly onAnswer: ((answer: AnsweredRequest) => void) | undefined;
-  readonly report: OnFault;
+  readonly report: FaultReporter;
   /** Milliseconds for a unary call whose client sets no deadline; `undefined` for no limit. */
   readonly defaultTimeoutMs: number | undefined;
   /** The proxies that may speak for their clients. */
@@ -70,13 +71,13 @@ export function refuse(
   exchange: Exchange,
   refusal: Refusal,
   writeErrorRecord: ErrorRecordWriter,
-  report: OnFault,
+  report: FaultReporter,
 ): void {
   try {
     writeRefusal(exchange, refusal, writeErrorRecord);
   } catch (error) {
     exchange.reset();
-    report(error, "a refusal could not be written");
+    report(error, { errorCode: "ERR_ANSWER_FAILED", what: "a refusal could not be written" });
   }
 }
 
@@ -197,7 +198,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
   failing(error: ConnectError): void {
     this.#options.onError?.(this, error);
     const fault = takeFault(error);
-    if (fault !== undefined) this.#report(fault.thrown, fault.what);
+    if (fault !== undefined) this.#report(fault.thrown, fault.failure);
   }
 
   faulted(error: unknown): void {
@@ -205,9 +206,9 @@ class ServedRequest implements AdmitRequest, CallOwner {
   }
 
   /** Reports a fault, after `onError`, which may have given the answer the id of its request. */
-  #report(error: unknown, what: string): void {
+  #report(error: unknown, failure: Failure): void {
     const { procedure, contextValues } = this;
-    this.#options.report(error, what, { procedure, requestId: requestIdOf(this.#exchange), contextValues });
+    this.#options.report(error, failure, { procedure, requestId: requestIdOf(this.#exchange), contextValues });
   }
 
   settled(error: ConnectError | undefined): void {
@@ -277,7 +278,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
     const { protocol, procedure } = this;
     this.failing(error);
     const refusal = { protocol, httpStatus, error, procedure, fields, connectStream };
-    refuse(this.#exchange, refusal, this.#options.writeErrorRecord, (fault, what) => this.#report(fault, what));
+    refuse(this.#exchange, refusal, this.#options.writeErrorRecord, (fault, failure) => this.#report(fault, failure));
     this.settled(error);
   }
 }

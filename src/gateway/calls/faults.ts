@@ -1,11 +1,21 @@
 import type { ContextValues } from "@connectrpc/connect";
+import type { Failure, GatewayErrorCode } from "../errors/index.ts";
 
 /**
  * Called with a fault on the server's side, which no answer reveals, and a text that says what failed.
  *
  * @param request - the request that it failed for; `undefined` for a fault of a connection or of a callback
+ * @param errorCode - the identifier of what failed, such as `ERR_HANDLER_FAILED`
  */
-export type OnFault = (error: unknown, what: string, request?: FaultyRequest) => void;
+export type OnFault = (
+  error: unknown,
+  what: string,
+  request: FaultyRequest | undefined,
+  errorCode: GatewayErrorCode,
+) => void;
+
+/** Reports a fault to {@link OnFault}. */
+export type FaultReporter = (error: unknown, failure: Failure, request?: FaultyRequest) => void;
 
 /**
  * A request for which something on the server's side has failed. Without its credential and its body: a log may print
@@ -20,20 +30,28 @@ export interface FaultyRequest {
 }
 
 /** What has failed where an answer cannot be sent. */
-export const unwritten = "an answer could not be written";
+export const unwritten: Failure = { errorCode: "ERR_ANSWER_FAILED", what: "an answer could not be written" };
 /** What has failed where nothing more is known. */
-export const unserved = "a request could not be admitted or answered";
+export const unserved: Failure = {
+  errorCode: "ERR_REQUEST_FAILED",
+  what: "a request could not be admitted or answered",
+};
 
 /** Creates a function that reports faults to the program's `onFault`, by default to standard error, and never throws. */
-export function createFaultReporter(onFault?: OnFault): OnFault {
+export function createFaultReporter(onFault?: OnFault): FaultReporter {
   const print = createFaultPrinter();
   if (onFault === undefined) return print;
-  return (...fault) => {
-    (async () => onFault(...fault))().catch((failure: unknown) => {
-      print(...fault);
-      print(failure, "onFault has failed");
+  return (error, failure, request) => {
+    (async () => onFault(error, failure.what, request, failure.errorCode))().catch((thrown: unknown) => {
+      print(error, failure, request);
+      print(thrown, callbackFailed("onFault"));
     });
   };
+}
+
+/** What has failed where a callback of the program has thrown. */
+export function callbackFailed(name: string): Failure {
+  return { errorCode: "ERR_CALLBACK_FAILED", what: `${name} has failed` };
 }
 
 /**
@@ -43,7 +61,7 @@ export function createFaultReporter(onFault?: OnFault): OnFault {
 export function guardCallback<A extends readonly unknown[]>(
   name: string,
   callback: ((...args: A) => void) | undefined,
-  report: OnFault,
+  report: FaultReporter,
 ): ((...args: A) => void) | undefined {
   if (callback === undefined) return undefined;
   const causes = new Set<string>();
@@ -51,7 +69,7 @@ export function guardCallback<A extends readonly unknown[]>(
     const cause = causeOf(error);
     if (causes.has(cause) || causes.size >= causesMax) return;
     causes.add(cause);
-    report(error, `${name} has failed`);
+    report(error, callbackFailed(name));
   };
   return (...args) => {
     try {
@@ -88,10 +106,10 @@ const printedLengthMax = 4096;
 const printedCausesMax = 5;
 
 /** Creates a function that prints faults on standard error, or the console of the platform. It never throws. */
-function createFaultPrinter(): OnFault {
+function createFaultPrinter(): FaultReporter {
   let sinceMs = Number.NEGATIVE_INFINITY;
   let printed = 0;
-  return (error, what, request) => {
+  return (error, { errorCode, what }, request) => {
     const nowMs = performance.now();
     if (nowMs - sinceMs >= printingMs) {
       sinceMs = nowMs;
@@ -104,7 +122,7 @@ function createFaultPrinter(): OnFault {
     const id = requestId === undefined ? "" : `, request ${requestId}`;
     const last =
       printed === printedMax ? `\nno more faults are printed for ${printingMs / 1000} s; onFault gets all` : "";
-    console.error(`${what}${place}${id}\n${stackOf(error)}${last}`);
+    console.error(`[${errorCode}] ${what}${place}${id}\n${stackOf(error)}${last}`);
   };
 }
 

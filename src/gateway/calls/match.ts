@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import type { Exchange, HeaderFields } from "../carriers/index.ts";
 import {
   callerProtocol,
@@ -131,7 +132,10 @@ function unmatchedRest(found: Exclude<RestMatch, { kind: "binding" }>, input: Ma
     case "not-found":
       return notFound(input);
     case "malformed":
-      return { ...unmatched(input, 400, new ConnectError(found.message, Code.InvalidArgument)), unknown: true };
+      return {
+        ...unmatched(input, 400, codedError("ERR_PATH_INVALID", found.message, Code.InvalidArgument)),
+        unknown: true,
+      };
   }
 }
 
@@ -153,13 +157,13 @@ function notFound(input: MatchInput): Unmatched {
   const protocol = protocolOf(input);
   // To gRPC and Connect, an RPC that does not exist is unimplemented.
   const code = protocol === "rest" ? Code.NotFound : Code.Unimplemented;
-  return { ...unmatched(input, 404, new ConnectError("there is nothing at this path", code)), unknown: true };
+  return { ...unmatched(input, 404, codedError("ERR_NO_ROUTE", "there is nothing at this path", code)), unknown: true };
 }
 
 function methodNotAllowed(input: MatchInput, procedure: Procedure | undefined, allow: string): Unmatched {
   const { httpMethod } = input;
   const shown = httpMethod.length <= shownMethodMax ? httpMethod : "this method";
-  const error = new ConnectError(`${shown} is not allowed here`, Code.Unimplemented);
+  const error = codedError("ERR_METHOD_NOT_ALLOWED", `${shown} is not allowed here`, Code.Unimplemented);
   // RFC 9110 §15.5.6: a 405 must carry Allow.
   return { ...unmatched(input, 405, error), procedure, fields: ["allow", allow] };
 }
@@ -172,9 +176,13 @@ function unsupportedMediaType(input: MatchInput, procedure: Procedure): Unmatche
 }
 
 function contentTypeError(contentType: string | null, { kind }: Procedure): ConnectError {
-  if (contentType === null) return new ConnectError("the content type is missing", Code.InvalidArgument);
+  if (contentType === null) return codedError("ERR_CONTENT_TYPE", "the content type is missing", Code.InvalidArgument);
   const hint = kind === "unary" ? curlHint(contentType) : "";
-  return new ConnectError(`the content type ${quote(contentType)} is not supported${hint}`, Code.InvalidArgument);
+  return codedError(
+    "ERR_CONTENT_TYPE",
+    `the content type ${quote(contentType)} is not supported${hint}`,
+    Code.InvalidArgument,
+  );
 }
 
 function unmatched(input: MatchInput, httpStatus: number, error: ConnectError): Unmatched {

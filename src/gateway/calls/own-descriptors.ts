@@ -1,5 +1,6 @@
 import { create, type DescFile, type Registry } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { withCode } from "../errors/index.ts";
 
 /** A service, or a type of a registry. */
 interface Described {
@@ -24,10 +25,10 @@ export function requireOwnDescriptors(
 ): void {
   for (const described of [...services, ...(registry ?? [])]) {
     if (isOwn(described.file, commonJsPrototype)) continue;
-    throw new Error(
+    const problem =
       `${String(described)} was described by another copy of @bufbuild/protobuf than the gateway's: run ` +
-        "`npm ls @bufbuild/protobuf`, and have every package use the same version",
-    );
+      "`npm ls @bufbuild/protobuf`, and have every package use the same version";
+    throw withCode(new Error(problem), "ERR_DESCRIPTORS");
   }
 }
 

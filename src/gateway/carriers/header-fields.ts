@@ -1,3 +1,5 @@
+import { withCode } from "../errors/index.ts";
+
 /**
  * Header or trailer fields as on the wire: name, value, name, value, …, in the order sent.
  *
@@ -19,9 +21,13 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
  * it might begin another field or answer
  */
 export function requireField(name: string, value: string): void {
-  if (!isToken(name)) throw new TypeError(`"${name}" is not allowed as the name of a field`);
+  if (!isToken(name))
+    throw withCode(new TypeError(`"${name}" is not allowed as the name of a field`), "ERR_HEADER_FIELD");
   if (!fieldValue.test(value)) {
-    throw new TypeError(`the value of "${name}" has a character that is not allowed in fields`);
+    throw withCode(
+      new TypeError(`the value of "${name}" has a character that is not allowed in fields`),
+      "ERR_HEADER_FIELD",
+    );
   }
 }
 

@@ -1,11 +1,14 @@
+import type { GatewayErrorCode } from "../errors/index.ts";
 import type { Limits } from "./limits.ts";
 
 /** Why a request gets no further, as HTTP: its mistake, or that its client has gone away. The message is the reason. */
 export class HttpProblem extends Error {
+  readonly errorCode: GatewayErrorCode;
   readonly httpStatus: number;
 
-  constructor(httpStatus: number, reason: string) {
+  constructor(errorCode: GatewayErrorCode, httpStatus: number, reason: string) {
     super(reason);
+    this.errorCode = errorCode;
     this.httpStatus = httpStatus;
   }
 }
@@ -15,29 +18,29 @@ export const clientClosedRequest = 499;
 
 /** Returns the problem of a request whose client has gone away. */
 export function clientGone(): HttpProblem {
-  return new HttpProblem(clientClosedRequest, "the client has gone away");
+  return new HttpProblem("ERR_CLIENT_GONE", clientClosedRequest, "the client has gone away");
 }
 
 /** Returns the problem of a header with more bytes than {@link Limits.headerBytes}. */
 export function headerTooLarge({ headerBytes }: Pick<Limits, "headerBytes">): HttpProblem {
-  return new HttpProblem(431, `the header fields are larger than ${headerBytes} bytes`);
+  return new HttpProblem("ERR_HEADER_TOO_LARGE", 431, `the header fields are larger than ${headerBytes} bytes`);
 }
 
 /** Returns the problem of a request target with more bytes than {@link Limits.urlBytes}. */
 export function urlTooLong({ urlBytes }: Pick<Limits, "urlBytes">): HttpProblem {
-  return new HttpProblem(414, `the URL is longer than ${urlBytes} bytes`);
+  return new HttpProblem("ERR_URL_TOO_LONG", 414, `the URL is longer than ${urlBytes} bytes`);
 }
 
 /** Returns the problem of a body that was read before the gateway got the request. */
 export function bodyWasRead(): HttpProblem {
   const reason = "the request body was read before the gateway got it: mount the gateway before any body parser";
-  return new HttpProblem(500, reason);
+  return new HttpProblem("ERR_BODY_CONSUMED", 500, reason);
 }
 
 /** Returns what is wrong with the Transfer-Encoding of a request over HTTP/1; `undefined` if nothing is. */
 export function transferEncodingProblem(transferEncoding: string, httpVersion: string): HttpProblem | undefined {
   // RFC 9112 §6.1: the sender has probably forwarded a coding that it does not understand.
-  if (httpVersion === "1.0") return new HttpProblem(400, "HTTP/1.0 has no transfer encoding");
+  if (httpVersion === "1.0") return new HttpProblem("ERR_HTTP_UNSUPPORTED", 400, "HTTP/1.0 has no transfer encoding");
   const isChunked = transferEncoding.toLowerCase() === "chunked";
-  return isChunked ? undefined : new HttpProblem(400, "the transfer encoding is not supported");
+  return isChunked ? undefined : new HttpProblem("ERR_HTTP_UNSUPPORTED", 400, "the transfer encoding is not supported");
 }

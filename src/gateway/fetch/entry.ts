@@ -15,6 +15,7 @@ export {
   type OnFault,
   type ServingOptions,
 } from "../calls/index.ts";
+export { errorCodeOf, type GatewayErrorCode } from "../errors/index.ts";
 export type { HeaderReader, Limits, Peer } from "../carriers/index.ts";
 export type { Protocol } from "../protocols/index.ts";
 export {

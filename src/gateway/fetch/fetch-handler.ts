@@ -1,4 +1,5 @@
-import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { Code, type ContextValues } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import { type Match, matchRequest, type Serving } from "../calls/index.ts";
 import {
   bodyWasRead,
@@ -52,7 +53,7 @@ function problemOf({ common, host, target }: FetchExchange, limits: Limits): Htt
  */
 function withoutGrpc(match: Match): Match {
   if (match.protocol !== "grpc" || match.kind === "unmatched") return match;
-  const error = new ConnectError("gRPC cannot be served here, gRPC-Web can", Code.InvalidArgument);
+  const error = codedError("ERR_CONTENT_TYPE", "gRPC cannot be served here, gRPC-Web can", Code.InvalidArgument);
   const { procedure } = match;
   return { kind: "unmatched", protocol: "rest", httpStatus: 415, error, procedure, unknown: false, fields: [] };
 }

@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import { concatBytes } from "../carriers/index.ts";
 import { messageTooLarge, type PieceDecompression } from "../protocols/index.ts";
 
@@ -37,7 +38,7 @@ async function* decode(encoded: Pieces, problem: string): AsyncGenerator<Uint8Ar
   } catch {
     if (failure !== undefined) throw failure;
     // Some clients send an empty message as no bytes, although no format has an empty form.
-    if (bytes > 0) throw new ConnectError(problem, Code.InvalidArgument);
+    if (bytes > 0) throw codedError("ERR_ENCODING_INVALID", problem, Code.InvalidArgument);
   }
 }
 

@@ -46,7 +46,8 @@ export class ChunkedReader {
     const extensionsAt = end;
     if (bytes[end] === semicolon) end = this.#endOfExtensions(incoming, end);
     const extensionBytes = this.#extensionBytes + end - extensionsAt;
-    if (extensionBytes > extensionBytesMax) return new HttpProblem(413, "the chunk extensions are too large");
+    if (extensionBytes > extensionBytesMax)
+      return new HttpProblem("ERR_BODY_TOO_LARGE", 413, "the chunk extensions are too large");
     const read = useLineEnd(incoming, end);
     if (read !== "more") return read;
     if (end > extensionsAt && !chunkExtensions.test(bytes.toString("latin1", extensionsAt, end))) return notHttp();

@@ -1,6 +1,7 @@
 import type { DescField, DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf";
 import { isMessage } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
@@ -150,7 +151,7 @@ function readText<Value>(
   } catch (error) {
     if (!(error instanceof FieldProblem)) throw error;
     const where = path.length === 0 ? "" : `${printPath(path)}: `;
-    throw new ConnectError(where + error.message, Code.InvalidArgument);
+    throw codedError("ERR_MESSAGE_INVALID", where + error.message, Code.InvalidArgument);
   }
 }
 

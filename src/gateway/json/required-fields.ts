@@ -1,7 +1,8 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { isFieldSet, isMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { asFieldValues, type FieldValues, loadField } from "./field-values.ts";
 import { oncePer } from "./once-per.ts";
@@ -15,7 +16,8 @@ import type { ReadContext } from "./read-context.ts";
  */
 export function requireFields(desc: DescMessage, message: Message): void {
   const missing = findMissingBelow(desc, message);
-  if (missing !== undefined) throw new ConnectError(`${printPath(missing)}: ${problem}`, Code.InvalidArgument);
+  if (missing !== undefined)
+    throw codedError("ERR_MESSAGE_INVALID", `${printPath(missing)}: ${problem}`, Code.InvalidArgument);
 }
 
 /** Returns whether messages of this type, or inside it, can lack a required field. */

@@ -1,6 +1,7 @@
 import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { codedError } from "../errors/index.ts";
 import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
 import { noBytes, toUtf8 } from "../carriers/index.ts";
 import { createJsonMessageWriter, type ReadJsonOptions, readJson } from "../json/index.ts";
@@ -54,7 +55,7 @@ function decode(desc: DescMessage, read: () => Message): Message {
     return read();
   } catch (error) {
     const message = `the message is not a valid ${desc.typeName}`;
-    throw new ConnectError(message, Code.InvalidArgument, undefined, undefined, error);
+    throw codedError("ERR_MESSAGE_INVALID", message, Code.InvalidArgument, error);
   }
 }
 
@@ -63,9 +64,9 @@ function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8Array {
   try {
     bytes = write();
   } catch (error) {
-    throw new ConnectError("the response cannot be serialized", Code.Internal, undefined, undefined, error);
+    throw codedError("ERR_ANSWER_FAILED", "the response cannot be serialized", Code.Internal, error);
   }
   if (bytes.byteLength <= writeMaxBytes) return bytes;
   const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
-  throw new ConnectError(message, Code.ResourceExhausted);
+  throw codedError("ERR_ANSWER_FAILED", message, Code.ResourceExhausted);
 }

@@ -1,4 +1,4 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { errorWithHttpStatus } from "../rest/index.ts";
 
@@ -50,5 +50,10 @@ export function encodesPieces(compression: Compression): compression is StreamCo
 /** Returns the error for a message over the configured limit, before or after decompression. */
 export function messageTooLarge(readMaxBytes: number): ConnectError {
   // 413 on REST (RFC 9110 §15.5.14), which tells it apart from an exhausted quota.
-  return errorWithHttpStatus(`message is larger than ${readMaxBytes} bytes`, Code.ResourceExhausted, 413);
+  return errorWithHttpStatus(
+    "ERR_BODY_TOO_LARGE",
+    `message is larger than ${readMaxBytes} bytes`,
+    Code.ResourceExhausted,
+    413,
+  );
 }

@@ -1,12 +1,13 @@
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import type { Message } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import {
   codeToHttpStatus,
   endStreamFlag,
   endStreamToJson,
   errorToJsonBytes,
 } from "@connectrpc/connect/protocol-connect";
+import { codedError } from "../errors/index.ts";
 import { concatBytes, type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../carriers/index.ts";
 import type { ResponseParts, UnaryProtocol } from "./call-protocol.ts";
 import type { Codec } from "./codec.ts";
@@ -135,10 +136,10 @@ function versionProblem(
   if (!options.requireConnectProtocolHeader) return undefined;
   if (query !== undefined) {
     if (query.get("connect") === "v1") return undefined;
-    return new ConnectError('the parameter connect must be "v1"', Code.InvalidArgument);
+    return codedError("ERR_PROTOCOL", 'the parameter connect must be "v1"', Code.InvalidArgument);
   }
   if (exchange.common.connectProtocolVersion === "1") return undefined;
-  return new ConnectError('the header Connect-Protocol-Version must be "1"', Code.InvalidArgument);
+  return codedError("ERR_PROTOCOL", 'the header Connect-Protocol-Version must be "1"', Code.InvalidArgument);
 }
 
 /**
@@ -171,7 +172,7 @@ function messageOfQuery(query: URLSearchParams): Uint8Array {
   try {
     return base64Decode(message);
   } catch {
-    throw new ConnectError("the parameter message is not valid base64", Code.InvalidArgument);
+    throw codedError("ERR_PROTOCOL", "the parameter message is not valid base64", Code.InvalidArgument);
   }
 }
 

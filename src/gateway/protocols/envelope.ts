@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import { allocateBytes, CollectedBytes, noBytes } from "../carriers/index.ts";
 import { messageTooLarge } from "./compression.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
@@ -28,12 +29,12 @@ export interface Envelope {
  * length over the limit, `InvalidArgument` for a body that is cut short or has reserved flags
  */
 export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Envelope {
-  if (body.byteLength === 0) throw new ConnectError("the message is missing", Code.Unimplemented);
+  if (body.byteLength === 0) throw codedError("ERR_PROTOCOL", "the message is missing", Code.Unimplemented);
   const end = envelopeBytes(body);
   if (end === 0) throw cutShort();
   const envelope = toEnvelope(body, 0, end, readMaxBytes);
   if (body.byteLength < end) throw cutShort();
-  if (body.byteLength > end) throw new ConnectError("a unary call takes one message", Code.Unimplemented);
+  if (body.byteLength > end) throw codedError("ERR_PROTOCOL", "a unary call takes one message", Code.Unimplemented);
   return envelope;
 }
 
@@ -148,11 +149,11 @@ function toEnvelope(bytes: Uint8Array, at: number, end: number, readMaxBytes: nu
   if (end - at > envelopePrefixBytes + readMaxBytes) throw messageTooLarge(readMaxBytes);
   const flags = bytes[at] ?? 0;
   if ((flags & ~compressedFlag) !== 0) {
-    throw new ConnectError(`the message has reserved flags 0b${flags.toString(2)}`, Code.InvalidArgument);
+    throw codedError("ERR_PROTOCOL", `the message has reserved flags 0b${flags.toString(2)}`, Code.InvalidArgument);
   }
   return { compressed: flags === compressedFlag, bytes: bytes.subarray(at + envelopePrefixBytes, end) };
 }
 
 function cutShort(): ConnectError {
-  return new ConnectError("the message is cut short", Code.InvalidArgument);
+  return codedError("ERR_PROTOCOL", "the message is cut short", Code.InvalidArgument);
 }

@@ -1,6 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import { codedError } from "../errors/index.ts";
 import { type Exchange, type HeaderFields, noBytes } from "../carriers/index.ts";
 import { quote } from "../json/index.ts";
 import type { CallProtocol, Protocol, ResponseParts, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
@@ -100,7 +101,7 @@ export abstract class EnvelopedCall implements CallProtocol, UnaryProtocol, Stre
     const { request } = this.encodings;
     // gRPC's compression document requires Internal for a compressed message without an encoding.
     if (request === undefined)
-      throw new ConnectError("the message is compressed, but no encoding is named", Code.Internal);
+      throw codedError("ERR_PROTOCOL", "the message is compressed, but no encoding is named", Code.Internal);
     const plain = decompressInTurn(request, bytes, this.procedure.options.readMaxBytes, this.exchange);
     return plain.then((message) => this.codec.decode(message));
   }
@@ -183,7 +184,7 @@ export function negotiateEncodings(
     if (request === undefined) {
       const readable = available.map((compression) => compression.name).join(",");
       const message = `unknown compression ${quote(sent)}: supported encodings are ${readable}`;
-      const problem = new ConnectError(message, Code.Unimplemented);
+      const problem = codedError("ERR_ENCODING_UNSUPPORTED", message, Code.Unimplemented);
       return { request, response: undefined, problem, acceptFields: [acceptName, readable] };
     }
   }

@@ -1,5 +1,6 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import { allocateBytes, concatBytes, noBytes, toUtf8 } from "../carriers/index.ts";
 
 /**
@@ -63,5 +64,5 @@ function sextetOf(body: Uint8Array, at: number): number {
 }
 
 function notBase64(): ConnectError {
-  return new ConnectError("the body is not valid base64", Code.InvalidArgument);
+  return codedError("ERR_PROTOCOL", "the body is not valid base64", Code.InvalidArgument);
 }

@@ -1,9 +1,10 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import { clientClosedRequest, clientGone, type HttpProblem } from "../carriers/index.ts";
 
 /** Returns the error of a request that gets no further as HTTP. */
-export function httpError({ httpStatus, message }: HttpProblem): ConnectError {
-  return new ConnectError(message, codes[httpStatus] ?? Code.InvalidArgument);
+export function httpError({ errorCode, httpStatus, message }: HttpProblem): ConnectError {
+  return codedError(errorCode, message, codes[httpStatus] ?? Code.InvalidArgument);
 }
 
 /** Returns the error that a call ends with when its client has gone away. */

@@ -1,6 +1,7 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
+import { codedError, type GatewayErrorCode } from "../errors/index.ts";
 import type { CommonHeaderFields } from "../carriers/index.ts";
 
 /** The deadline of a request: milliseconds from now, a mistake (`InvalidArgument`), or nothing. */
@@ -17,13 +18,21 @@ export const noTimeout: Timeout = {};
 
 /** Reads `Connect-Timeout-Ms`. */
 export function readConnectTimeout({ connectTimeoutMs }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
-  return parseConnectTimeout(connectTimeoutMs?.slice(0, charactersMax) ?? null, maxTimeoutMs);
+  return withErrorCode(parseConnectTimeout(connectTimeoutMs?.slice(0, charactersMax) ?? null, maxTimeoutMs));
 }
 
 /** Reads `Grpc-Timeout`. */
 export function readGrpcTimeout({ grpcTimeout }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
-  return parseGrpcTimeout(grpcTimeout?.slice(0, charactersMax) ?? null, maxTimeoutMs);
+  return withErrorCode(parseGrpcTimeout(grpcTimeout?.slice(0, charactersMax) ?? null, maxTimeoutMs));
 }
+
+/** Gives the error of Connect's parsers its identifier. */
+function withErrorCode(timeout: Timeout): Timeout {
+  if (timeout.error !== undefined) Object.assign(timeout.error, { errorCode: mistakenCode });
+  return timeout;
+}
+
+const mistakenCode: GatewayErrorCode = "ERR_TIMEOUT_INVALID";
 
 /**
  * Reads the deadline of a REST request from the fields that other protocols and proxies use: `Connect-Timeout-Ms`,
@@ -45,7 +54,7 @@ export function readRestTimeout(common: CommonHeaderFields, maxTimeoutMs: number
   if (timeoutMs <= maxTimeoutMs) return { timeoutMs };
   return {
     timeoutMs,
-    error: new ConnectError(`timeout ${timeoutMs}ms must be <= ${maxTimeoutMs}`, Code.InvalidArgument),
+    error: codedError("ERR_TIMEOUT_INVALID", `timeout ${timeoutMs}ms must be <= ${maxTimeoutMs}`, Code.InvalidArgument),
   };
 }
 
@@ -57,5 +66,5 @@ function readServerTimeout(text: string | null): Timeout {
   if (text === null) return noTimeout;
   if (seconds.test(text)) return { timeoutMs: Number(text) * 1000 };
   const message = `protocol error: invalid server timeout value: ${text.slice(0, charactersMax)}`;
-  return { error: new ConnectError(message, Code.InvalidArgument) };
+  return { error: codedError("ERR_TIMEOUT_INVALID", message, Code.InvalidArgument) };
 }

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { withCode } from "../errors/index.ts";
 import { toIpAddress } from "./ip-address.ts";
 
 /** A set of IP addresses. */
@@ -35,7 +36,8 @@ export function isAddressOrNetwork(text: string): boolean {
 
 function add(list: BlockList, entry: string): void {
   const network = parseNetwork(entry);
-  if (network === undefined) throw new TypeError(`"${entry}" is neither an IP address nor a network`);
+  if (network === undefined)
+    throw withCode(new TypeError(`"${entry}" is neither an IP address nor a network`), "ERR_OPTIONS");
   list.addSubnet(network.address, network.prefix, familyOf(network.address));
 }
 

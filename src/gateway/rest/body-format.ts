@@ -1,5 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import { findField, quote } from "../json/index.ts";
 import { errorWithHttpStatus } from "./error-to-rest.ts";
 import { isMediaType } from "./http-body.ts";
@@ -70,15 +71,17 @@ export function bodyProblem(
 ): ConnectError | undefined {
   if (format.kind === "bytes") {
     if (contentType === null || isMediaType(contentType)) return undefined;
-    return errorWithHttpStatus("the content type is no media type", Code.InvalidArgument, 415);
+    return errorWithHttpStatus("ERR_CONTENT_TYPE", "the content type is no media type", Code.InvalidArgument, 415);
   }
   if (isEmpty || format.kind === "ignored") return undefined;
-  if (format.kind === "none") return new ConnectError("this operation takes no body", Code.InvalidArgument);
+  if (format.kind === "none")
+    return codedError("ERR_BODY_UNEXPECTED", "this operation takes no body", Code.InvalidArgument);
   if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
   // RFC 9110 §15.5.16.
   const wanted = format.contentTypes.join(" or ");
   const hint = format.kind === "json" ? curlHint(contentType) : "";
   return errorWithHttpStatus(
+    "ERR_CONTENT_TYPE",
     `the content type ${quote(contentType)} is not ${wanted} in UTF-8${hint}`,
     Code.InvalidArgument,
     415,

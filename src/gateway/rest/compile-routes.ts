@@ -1,4 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { withCode } from "../errors/index.ts";
 import { compileBinding, type RestBinding } from "./binding.ts";
 import type { FindHttpRule, HttpPattern } from "./http-rule.ts";
 import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
@@ -83,7 +84,9 @@ class Compiler {
     for (const { binding, by } of findShadowedBindings(this.#table, this.#bindings)) {
       this.#problems.push(`${describe(binding)}: is never reached, ${describe(by)} takes every path of it`);
     }
-    if (this.#problems.length > 0) throw new Error(`the HTTP rules have problems:\n${this.#problems.join("\n")}`);
+    if (this.#problems.length > 0) {
+      throw withCode(new Error(`the HTTP rules have problems:\n${this.#problems.join("\n")}`), "ERR_HTTP_RULES");
+    }
     return { bindings: this.#bindings, match: this.#table.match.bind(this.#table) };
   }
 

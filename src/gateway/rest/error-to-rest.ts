@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { codedError, errorCodeOf, type GatewayErrorCode } from "../errors/index.ts";
 import { anyToJson, type WriteJsonOptions } from "../json/index.ts";
 
 /** What is known about a failed request besides its error. */
@@ -66,10 +67,24 @@ export function httpStatusOf(error: ConnectError): number {
 }
 
 /** Creates an error for which HTTP has a more exact status than any code maps to, such as 415 for a content type. */
-export function errorWithHttpStatus(message: string, code: Code, httpStatus: number): ConnectError {
-  const error = new ConnectError(message, code);
+export function errorWithHttpStatus(
+  errorCode: GatewayErrorCode,
+  message: string,
+  code: Code,
+  httpStatus: number,
+): ConnectError {
+  return withHttpStatus(codedError(errorCode, message, code), httpStatus);
+}
+
+function withHttpStatus(error: ConnectError, httpStatus: number): ConnectError {
   statusOverrides.set(error, httpStatus);
   return error;
+}
+
+/** Returns an error like this one, with another message: code, HTTP status and identifier stay. */
+export function withMessage(error: ConnectError, message: string): ConnectError {
+  const other = Object.assign(new ConnectError(message, error.code), { errorCode: errorCodeOf(error) });
+  return withHttpStatus(other, httpStatusOf(error));
 }
 
 // The names and HTTP statuses that google/rpc/code.proto gives the codes.

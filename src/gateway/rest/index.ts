@@ -18,6 +18,7 @@ export {
   errorWithHttpStatus,
   httpStatusOf,
   type RestFailure,
+  withMessage,
 } from "./error-to-rest.ts";
 export { type OutsideHttpRule, parseHttpRules } from "./http-rule.ts";
 export { type StreamForm, streamFormsOf } from "./stream-form.ts";

@@ -1,5 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import {
   createUrlTextParser,
   FieldProblem,
@@ -97,7 +98,7 @@ function setVariable(variable: BoundVariable, fields: FieldValues, text: string)
     variable.set(fields, variable.parse(text));
   } catch (error) {
     if (!(error instanceof FieldProblem)) throw error;
-    throw new ConnectError(`${variable.name}: ${error.message}`, Code.InvalidArgument);
+    throw codedError("ERR_PATH_INVALID", `${variable.name}: ${error.message}`, Code.InvalidArgument);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import {
   createUrlEntryParser,
   createUrlTextParser,
@@ -144,5 +145,5 @@ function parseParameter(leaf: DescField, key: string | undefined, text: string):
 }
 
 function invalid(message: string): ConnectError {
-  return new ConnectError(message, Code.InvalidArgument);
+  return codedError("ERR_QUERY_INVALID", message, Code.InvalidArgument);
 }

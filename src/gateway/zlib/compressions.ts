@@ -1,6 +1,7 @@
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import { messageTooLarge, type StreamCompression } from "../protocols/index.ts";
 import { decodedPieceBytes, decodePieces, type ZlibCoding, zstdWindowLogMax } from "./decode-pieces.ts";
 import { ZlibEncoder } from "./piece-encoder.ts";
@@ -63,7 +64,7 @@ function createCompression(
       } catch (error) {
         if (error instanceof RangeError) throw messageTooLarge(readMaxBytes);
       }
-      throw new ConnectError(`the message is not valid ${name}`, Code.InvalidArgument);
+      throw codedError("ERR_ENCODING_INVALID", `the message is not valid ${name}`, Code.InvalidArgument);
     },
     decodePieces: (pieces, freeBytes, ended) => decodePieces(pieces, name, freeBytes, ended),
     openEncoder: () => new ZlibEncoder(name),

@@ -1,7 +1,8 @@
 import { addAbortSignal } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import * as zlib from "node:zlib";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
 import { takeWindow } from "./window-budget.ts";
 
 /** The largest Zstandard window accepted, as an exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3). */
@@ -94,11 +95,12 @@ function isOfDecoder(error: unknown): boolean {
 }
 
 function notOfCoding(coding: string): ConnectError {
-  return new ConnectError(`the body is not valid ${coding}`, Code.InvalidArgument);
+  return codedError("ERR_ENCODING_INVALID", `the body is not valid ${coding}`, Code.InvalidArgument);
 }
 
 function decodesToTooMuch(): ConnectError {
-  return new ConnectError(
+  return codedError(
+    "ERR_BODY_TOO_LARGE",
     `the body is more than ${decodedRatioMax} times smaller than its content`,
     Code.ResourceExhausted,
   );

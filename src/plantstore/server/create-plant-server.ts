@@ -92,8 +92,8 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     rest: restOptions,
     ...createHooks(options, log),
     ...placeServer(options, readiness),
-    onFault: (err, what, request) => {
-      log.error({ requestId: request?.requestId, procedure: request?.procedure, err }, what);
+    onFault: (err, what, request, errorCode) => {
+      log.error({ errorCode, requestId: request?.requestId, procedure: request?.procedure, err }, what);
     },
   });
   let endReadinessLog: (() => void) | undefined;

@@ -134,7 +134,7 @@ describe("a callback that fails", () => {
     const guarded = guardCallback(
       "f",
       (fail: () => never) => fail(),
-      (error, what) => faults.push({ error, what }),
+      (error, { what }) => faults.push({ error, what }),
     );
     for (const fail of [...failures, ...failures]) guarded?.(fail);
     expect(faults).toHaveLength(reports);
@@ -150,8 +150,8 @@ describe("a callback that fails", () => {
     expect(await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() })).toMatchObject({ httpStatus: 200 });
     await expect.poll(() => printing.mock.calls.length).toBe(2);
     expect(printing.mock.calls).toMatchObject([
-      [expect.stringMatching(/^onAnswer has failed\n {4}Error: what is to be told\n/)],
-      [expect.stringMatching(/^onFault has failed\n {4}Error: no metrics today\n/)],
+      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onAnswer has failed\n {4}Error: what is to be told\n/)],
+      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onFault has failed\n {4}Error: no metrics today\n/)],
     ]);
   });
 });

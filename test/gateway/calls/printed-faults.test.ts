@@ -1,13 +1,14 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createFaultReporter } from "../../../src/gateway/calls/faults.ts";
+import type { Failure } from "../../../src/gateway/errors/index.ts";
 import { waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { wireFormats } from "../../support/gateway/wire-format.ts";
 import { runProgram } from "../../support/process/child-program.ts";
 
 // What a program that gives no `onFault` finds on standard error.
 
-const inHandler = "a handler or an interceptor has failed";
-const inAdmit = "a request could not be admitted or answered";
+const inHandler = "[ERR_HANDLER_FAILED] a handler or an interceptor has failed";
+const inAdmit = "[ERR_REQUEST_FAILED] a request could not be admitted or answered";
 const watchReadingsProcedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const all = Object.keys(wireFormats);
 
@@ -54,6 +55,8 @@ function secret(): never {
   throw new Error("secret");
 }
 
+const inPlant: Failure = { errorCode: "ERR_HANDLER_FAILED", what: "a plant has failed" };
+
 /** The lines that reports come to. */
 function linesOf(report: (onFault: ReturnType<typeof createFaultReporter>) => void): string[] {
   using printing = vi.spyOn(console, "error").mockReturnValue();
@@ -70,20 +73,20 @@ describe("what a fault may print:", () => {
     { name: "lines", thrown: "one\ntwo", want: ["    string: one", "    two"] },
     { name: "too long a text", thrown: "x".repeat(5000), want: [`    string: ${"x".repeat(4096)}`] },
   ])("$name", ({ thrown, want }) => {
-    expect(linesOf((report) => report(thrown, "a plant has failed"))).toEqual(["a plant has failed", ...want]);
+    expect(linesOf((report) => report(thrown, inPlant))).toEqual(["[ERR_HANDLER_FAILED] a plant has failed", ...want]);
   });
 
   test.each(["stack", "cause"])("an error whose %s cannot be read", (name) => {
     const error = Object.defineProperty(new Error(), name, { get: secret });
     for (const thrown of [error, new Proxy(error, { get: secret, getPrototypeOf: secret })]) {
-      const lines = linesOf((report) => report(thrown, "a plant has failed"));
-      expect(lines).toEqual(["a plant has failed", "    an error that cannot be read"]);
+      const lines = linesOf((report) => report(thrown, inPlant));
+      expect(lines).toEqual(["[ERR_HANDLER_FAILED] a plant has failed", "    an error that cannot be read"]);
     }
   });
 
   test("six errors in a row that are each the cause of the one before", () => {
     const error = Array.from({ length: 9 }).reduce((cause) => new Error("why", { cause }), "why");
-    const lines = linesOf((report) => report(error, "a plant has failed"));
+    const lines = linesOf((report) => report(error, inPlant));
     expect(lines.filter((line) => line === "    Error: why")).toHaveLength(6);
   });
 });
@@ -94,11 +97,12 @@ test("20 faults are printed in 10 seconds, and the last says so", () => {
   const lines = linesOf((report) => {
     for (const afterMs of [0, 9_999, 1]) {
       nowMs += afterMs;
-      for (let count = 0; count < 30; count += 1) report("again", `after ${String(nowMs - 1000)} ms`);
+      for (let count = 0; count < 30; count += 1)
+        report("again", { ...inPlant, what: `after ${String(nowMs - 1000)} ms` });
     }
   });
-  expect(lines.filter((line) => line === "after 0 ms")).toHaveLength(20);
-  expect(lines.filter((line) => line === "after 9999 ms")).toHaveLength(0);
-  expect(lines.filter((line) => line === "after 10000 ms")).toHaveLength(20);
+  expect(lines.filter((line) => line === "[ERR_HANDLER_FAILED] after 0 ms")).toHaveLength(20);
+  expect(lines.filter((line) => line === "[ERR_HANDLER_FAILED] after 9999 ms")).toHaveLength(0);
+  expect(lines.filter((line) => line === "[ERR_HANDLER_FAILED] after 10000 ms")).toHaveLength(20);
   expect(lines.filter((line) => line.startsWith("no more faults"))).toHaveLength(2);
 });

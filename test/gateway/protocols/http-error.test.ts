@@ -10,5 +10,6 @@ test.each([
   { httpStatus: 414, code: Code.ResourceExhausted },
   { httpStatus: 431, code: Code.ResourceExhausted },
 ])("a problem of status $httpStatus has the code $code", ({ httpStatus, code }) => {
-  expect(httpError(new HttpProblem(httpStatus, "as said"))).toMatchObject({ code, rawMessage: "as said" });
+  const error = httpError(new HttpProblem("ERR_HTTP_INVALID", httpStatus, "as said"));
+  expect(error).toMatchObject({ code, rawMessage: "as said", errorCode: "ERR_HTTP_INVALID" });
 });

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { Failure } from "../../errors/index.ts";
 import type { ErrorScope } from "../../http2/index.ts";
 import type { BacklogBudget, CarriedExchange, Exchange, HttpProblem, Limits } from "../index.ts";
 
@@ -17,7 +18,7 @@ export interface HttpServerOptions {
   /** Counts an error of HTTP/2. @param code - its name in RFC 9113 */
   readonly countError: (scope: ErrorScope, code: string) => void;
   /** Reports a fault that belongs to no call. */
-  readonly report: (error: unknown, what: string) => void;
+  readonly report: (error: unknown, failure: Failure) => void;
 }
 
 /** The load of a port at one moment. */

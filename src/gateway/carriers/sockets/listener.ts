@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
+import { withCode } from "../../errors/index.ts";
 import { BacklogBudget, clientClosedRequest, type Peer } from "../index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
 import { announce, isAnyoneListening } from "./announcement.ts";
@@ -80,9 +81,10 @@ export class Listener {
 
   /** Starts to listen, once. Rejects with the errors of `net.Server`, such as EADDRINUSE. */
   async listen(options: ListenOptions): Promise<BoundAddress> {
-    if (this.#net !== undefined) throw new Error("the gateway is listening already");
+    if (this.#net !== undefined) throw withCode(new Error("the gateway is listening already"), "ERR_OPTIONS");
     this.#isUnix = options.path !== undefined;
-    if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined) throw new Error(noSourceInTls);
+    if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined)
+      throw withCode(new Error(noSourceInTls), "ERR_OPTIONS");
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
     if (options.proxyProtocol === true) this.#proxiesWithHeader = this.#trustedProxies ?? nobody;
     this.#cleartext = options.tls === undefined || options.allowCleartext === true;

@@ -33,7 +33,8 @@ export function createOwnHttp1Server({
     },
     onClose: (connection: Http1Connection) => void connections.delete(connection),
     // A defect of ours that belongs to no call.
-    onFault: (error: unknown) => report(error, "HTTP/1.1 could not be served"),
+    onFault: (error: unknown) =>
+      report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/1.1 could not be served" }),
   };
   const clock = setInterval(() => {
     for (const connection of connections) connection.look();

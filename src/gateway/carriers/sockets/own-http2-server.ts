@@ -35,7 +35,7 @@ export function createOwnHttp2Server({
       onError: (scope, code) => countError(scope, errorName(code)),
       onClose: () => connections.delete(connection),
       // A defect of ours that belongs to no call.
-      onFault: (error) => report(error, "HTTP/2 could not be served"),
+      onFault: (error) => report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/2 could not be served" }),
     });
     connections.add(connection);
     return connection;

@@ -5,14 +5,14 @@ import { ErrorCode } from "../../http2/index.ts";
 export function resetProblem(rstCode: number | undefined): HttpProblem {
   switch (rstCode) {
     case ErrorCode.refusedStream:
-      return new HttpProblem(503, "the client refused the stream");
+      return new HttpProblem("ERR_CLIENT_GONE", 503, "the client refused the stream");
     case ErrorCode.enhanceYourCalm:
-      return new HttpProblem(429, "the client asked to slow down");
+      return new HttpProblem("ERR_CLIENT_GONE", 429, "the client asked to slow down");
     case undefined:
     case ErrorCode.noError:
     case ErrorCode.cancel:
       return clientGone();
     default:
-      return new HttpProblem(500, `the client reset the stream with HTTP/2 error ${rstCode}`);
+      return new HttpProblem("ERR_CLIENT_GONE", 500, `the client reset the stream with HTTP/2 error ${rstCode}`);
   }
 }

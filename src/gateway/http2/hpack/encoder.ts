@@ -1,3 +1,4 @@
+import { withCode } from "../../errors/index.ts";
 import { requireField } from "../../carriers/index.ts";
 import { connectionFields } from "../request-head.ts";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
@@ -17,7 +18,8 @@ export function encodeBlock(fields: readonly string[]): Buffer {
     requireField(field, value);
     // §8.2.1: names are sent in lower case.
     const name = field.toLowerCase();
-    if (connectionFields.has(name)) throw new TypeError(`"${name}" is not allowed as a field of HTTP/2`);
+    if (connectionFields.has(name))
+      throw withCode(new TypeError(`"${name}" is not allowed as a field of HTTP/2`), "ERR_HEADER_FIELD");
     parts.push(encodeField(name, value));
   }
   return Buffer.concat(parts);

@@ -1,7 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "../../carriers/index.ts";
-import { errorWithHttpStatus, httpStatusOf, type RequestStream } from "../../rest/index.ts";
+import { codedError } from "../../errors/index.ts";
+import { type RequestStream, withMessage } from "../../rest/index.ts";
 import { messageTooLarge } from "../compression.ts";
 import type { MessageSplitter } from "../message-splitter.ts";
 
@@ -67,7 +68,7 @@ export class JsonValueReader implements MessageSplitter<Message> {
   end(): Message | undefined {
     return this.#numbered(() => {
       const inArray = this.#place !== "start" && this.#place !== "sequence" && this.#place !== "end";
-      if (inArray) throw new ConnectError("the array does not end", Code.InvalidArgument);
+      if (inArray) throw codedError("ERR_MESSAGE_INVALID", "the array does not end", Code.InvalidArgument);
       return this.#kind === undefined ? this.#stream.end() : this.#read(noBytes);
     });
   }
@@ -78,7 +79,11 @@ export class JsonValueReader implements MessageSplitter<Message> {
       const byte = this.#piece[this.#at];
       if (isSpace(byte) || this.#takeMark(byte)) continue;
       if (this.#place === "separator" || this.#place === "end") {
-        throw new ConnectError("not a comma between two values of an array, or its end", Code.InvalidArgument);
+        throw codedError(
+          "ERR_MESSAGE_INVALID",
+          "not a comma between two values of an array, or its end",
+          Code.InvalidArgument,
+        );
       }
       this.#kind = byte === openBrace || byte === openBracket ? "nested" : byte === quote ? "string" : "scalar";
       return true;
@@ -149,7 +154,7 @@ export class JsonValueReader implements MessageSplitter<Message> {
       return read();
     } catch (error) {
       if (!(error instanceof ConnectError)) throw error;
-      throw errorWithHttpStatus(`message ${this.#number}: ${error.rawMessage}`, error.code, httpStatusOf(error));
+      throw withMessage(error, `message ${this.#number}: ${error.rawMessage}`);
     }
   }
 }

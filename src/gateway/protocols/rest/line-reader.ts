@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "../../carriers/index.ts";
-import { errorWithHttpStatus, httpStatusOf, type RequestStream } from "../../rest/index.ts";
+import { type RequestStream, withMessage } from "../../rest/index.ts";
 import { messageTooLarge } from "../compression.ts";
 import type { MessageSplitter } from "../message-splitter.ts";
 
@@ -97,7 +97,7 @@ export class LineReader implements MessageSplitter<Message> {
 
 function inLine(number: number, error: unknown): unknown {
   if (!(error instanceof ConnectError)) return error;
-  return errorWithHttpStatus(`line ${number}: ${error.rawMessage}`, error.code, httpStatusOf(error));
+  return withMessage(error, `line ${number}: ${error.rawMessage}`);
 }
 
 // The white space of RFC 8259 §2. For most lines the first byte decides.

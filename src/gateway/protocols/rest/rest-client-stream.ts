@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../../errors/index.ts";
 import { type HeaderFields, noBytes } from "../../carriers/index.ts";
 import type { StreamProtocol } from "../call-protocol.ts";
 import { RestUnary } from "./rest-unary.ts";
@@ -31,7 +32,8 @@ export class RestClientStream extends RestUnary implements StreamProtocol {
     error: ConnectError | undefined,
   ): void | Promise<void> {
     if (error !== undefined) return this.writeError(error);
-    if (this.#response === undefined) return this.writeError(new ConnectError("internal error", Code.Internal));
+    if (this.#response === undefined)
+      return this.writeError(codedError("ERR_ANSWER_FAILED", "internal error", Code.Internal));
     return this.writeMessage({ message: this.#response, header: this.#header, trailer });
   }
 }

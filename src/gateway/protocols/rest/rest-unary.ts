@@ -160,7 +160,12 @@ function readCoding(encoding: string, readable: readonly Compression[]): BodyCod
   const compression = readable.find(({ name }) => name === coding);
   if (coding !== undefined) return { compression, problem: undefined, acceptFields: none };
   const listed = names.length === 0 ? "identity" : names.join(", ");
-  const problem = errorWithHttpStatus(`the content encoding must be one of ${listed}`, Code.InvalidArgument, 415);
+  const problem = errorWithHttpStatus(
+    "ERR_ENCODING_UNSUPPORTED",
+    `the content encoding must be one of ${listed}`,
+    Code.InvalidArgument,
+    415,
+  );
   // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
   return { compression, problem, acceptFields: ["accept-encoding", listed] };
 }

@@ -1,0 +1,241 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import { gzipSync } from "node:zlib";
+import type { Interceptor, ServiceImpl } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { requireOwnDescriptors } from "../../src/gateway/calls/own-descriptors.ts";
+import { createOwnHttp1Server } from "../../src/gateway/carriers/sockets/own-http1-server.ts";
+import { BacklogBudget, defaultLimits } from "../../src/gateway/carriers/index.ts";
+import { createGateway, errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../../src/gateway/index.ts";
+import { takeWindow } from "../../src/gateway/zlib/window-budget.ts";
+import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";
+import { exchangeHttp2 } from "../support/carriers/http2-connection.ts";
+import type { Address, Field, HttpRequest } from "../support/carriers/exchange.ts";
+import { within } from "../support/deadline.ts";
+import { startGreenhouse, waterBedProcedure } from "../support/gateway/greenhouse.ts";
+
+// Every identifier of the gateway, with what brings it about.
+
+/** A request that is refused or fails, and the gateway that it is sent to. */
+interface Refused {
+  /** On HTTP/1.1, byte by byte if it is a text; on HTTP/2 if it is gRPC's. */
+  readonly sent: HttpRequest | string;
+  readonly options?: Partial<GatewayOptions>;
+  readonly implementation?: Partial<ServiceImpl<typeof GreenhouseService>>;
+  /** Does what else is needed, until it is disposed of. */
+  readonly prepare?: () => Disposable;
+}
+
+/** Something that throws or reports by itself, and returns the identifier. */
+type Alone = () => unknown;
+
+const get = (path: string, ...header: Field[]): HttpRequest => ({ httpMethod: "GET", path, header });
+const water = (body: string | Uint8Array, ...header: Field[]): HttpRequest => ({
+  httpMethod: "POST",
+  path: "/beds/7:water",
+  header: [["content-type", "application/json"], ...header],
+  body: Buffer.from(body),
+});
+const fails = (): never => {
+  throw new Error("no water");
+};
+const noFields: Interceptor = (next) => async (request) => ({ ...(await next(request)), header: 1 as never });
+
+const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
+  ERR_HTTP_INVALID: { sent: "HELLO\r\n\r\n" },
+  ERR_HTTP_UNSUPPORTED: { sent: "GET / HTTP/1.2\r\nhost: x\r\n\r\n" },
+  ERR_URL_TOO_LONG: { sent: get(`/${"x".repeat(9_000)}`) },
+  ERR_HEADER_TOO_LARGE: { sent: get("/", ["foo", "x".repeat(17_000)]) },
+  ERR_REQUEST_TIMEOUT: { sent: "GET / HTTP/1.1\r\n", options: { limits: { headerTimeoutMs: 20 } } },
+  ERR_NO_ROUTE: { sent: get("/nothing") },
+  ERR_METHOD_NOT_ALLOWED: { sent: get("/beds/7:water") },
+  ERR_CONTENT_TYPE: { sent: { ...water("{}"), header: [["content-type", "text/plain"]] } },
+  ERR_PATH_INVALID: { sent: { ...water("{}"), path: "/beds/seven:water" } },
+  ERR_QUERY_INVALID: { sent: get("/sensors/a/reading?colour=green") },
+  ERR_BODY_UNEXPECTED: { sent: { ...get("/sensors/a/reading"), body: Buffer.from("x") } },
+  ERR_BODY_TOO_LARGE: { sent: water('{"liters":1}'), options: { readMaxBytes: 8 } },
+  ERR_BODY_CONSUMED: codeOfReadBody,
+  ERR_ENCODING_UNSUPPORTED: { sent: water("{}", ["content-encoding", "lzw"]) },
+  ERR_ENCODING_INVALID: { sent: water(gzipSync("{}").subarray(1), ["content-encoding", "gzip"]) },
+  ERR_DECODING_BUSY: {
+    sent: { ...water("x", ["content-encoding", "zstd"]), path: "/readings", header: [["content-encoding", "zstd"]] },
+    options: {
+      rest: {
+        rules: [
+          {
+            selector: "greenhouse.v1.GreenhouseService.RecordReadings",
+            pattern: { case: "post", value: "/readings" },
+            body: "*",
+          },
+        ],
+      },
+    },
+    prepare: () => {
+      const giveBack = takeWindow(256 * 1024 * 1024);
+      return { [Symbol.dispose]: giveBack };
+    },
+  },
+  ERR_MESSAGE_INVALID: { sent: water("{") },
+  ERR_PROTOCOL: {
+    sent: {
+      httpMethod: "POST",
+      path: waterBedProcedure,
+      header: [["content-type", "application/grpc+proto"]],
+      body: Buffer.of(0, 0),
+    },
+  },
+  ERR_TIMEOUT_INVALID: { sent: water("{}", ["connect-timeout-ms", "soon"]) },
+  ERR_DEADLINE_EXCEEDED: { sent: water("{}", ["connect-timeout-ms", "0"]) },
+  ERR_CLIENT_GONE: codeOfGoneClient,
+  ERR_HANDLER_FAILED: { sent: water("{}"), implementation: { waterBed: fails } },
+  ERR_REQUEST_FAILED: { sent: water("{}"), options: { admit: fails } },
+  ERR_ANSWER_FAILED: { sent: water("{}"), options: { interceptors: [noFields] } },
+  ERR_CALLBACK_FAILED: { sent: water("{}"), options: { onRequest: fails } },
+  ERR_CONNECTION_FAILED: codeOfBrokenConnection,
+  ERR_HTTP_RULES: () => codeOfThrown(() => createGateway({ routes: () => {}, requestPathPrefix: "api" })),
+  ERR_DESCRIPTORS: () => {
+    const { file } = GreenhouseService;
+    const proto: typeof file.proto = Object.setPrototypeOf({ ...file.proto }, {});
+    return codeOfThrown(() =>
+      requireOwnDescriptors([{ ...GreenhouseService, file: { ...file, proto } }], undefined, undefined),
+    );
+  },
+  ERR_OPTIONS: () => codeOfThrown(() => createGateway({ routes: () => {}, trustedProxies: { addresses: ["here"] } })),
+  ERR_HEADER_FIELD: codeOfWrongField,
+};
+
+async function recordReadings(readings: AsyncIterable<unknown>): Promise<{ count: number }> {
+  let count = 0;
+  for await (const _ of readings) count += 1;
+  return { count };
+}
+
+/** Options that collect the identifiers, wherever they are seen. */
+function collecting({ rest, ...others }: Partial<GatewayOptions> = {}): {
+  readonly options: Partial<GatewayOptions>;
+  readonly codes: ReadonlySet<unknown>;
+} {
+  const codes = new Set<unknown>();
+  const options: Partial<GatewayOptions> = {
+    ...others,
+    rest: {
+      ...rest,
+      errorRecord: (error) => {
+        codes.add(errorCodeOf(error));
+        return { httpStatus: 400, body: {} };
+      },
+    },
+    onAnswer: ({ error }) => void (error && codes.add(errorCodeOf(error))),
+    onFault: (_error, _what, _request, errorCode) => void codes.add(errorCode),
+  };
+  return { options, codes };
+}
+
+async function codesOf(row: Refused): Promise<readonly unknown[]> {
+  const { options, codes } = collecting(row.options);
+  const implementation = { waterBed: () => ({}), getReading: () => ({}), recordReadings, ...row.implementation };
+  await using greenhouse = await startGreenhouse(implementation, options);
+  using _ = row.prepare?.();
+  await send(greenhouse.address, row.sent);
+  return [...codes];
+}
+
+async function send(address: Address, sent: HttpRequest | string): Promise<void> {
+  if (typeof sent === "string") {
+    using connection = await openHttp1(address);
+    connection.write(sent);
+    await connection.readAnswer();
+  } else if (sent.path === waterBedProcedure) await exchangeHttp2(address, sent);
+  else await exchangeHttp1(address, sent);
+}
+
+function codeOfThrown(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error instanceof Error && "code" in error ? error.code : error;
+  }
+  return undefined;
+}
+
+/** A program that reads the body, and then hands the request on. */
+async function codeOfReadBody(): Promise<unknown> {
+  const { options, codes } = collecting();
+  const gateway = createGateway({ routes: (router) => router.service(GreenhouseService, {}), ...options });
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => gateway.handler(request, response));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new TypeError("the server has no port");
+  await exchangeHttp1(address, water("{}"));
+  server.close();
+  return [...codes][0];
+}
+
+/** A client that leaves while its call runs. */
+async function codeOfGoneClient(): Promise<unknown> {
+  const called = Promise.withResolvers<void>();
+  const waterBed = (): Promise<never> => {
+    called.resolve();
+    return new Promise(() => {});
+  };
+  await using greenhouse = await startGreenhouse({ waterBed });
+  const connection = await openHttp1(greenhouse.address);
+  connection.request(water("{}"));
+  await within(called.promise, "the call");
+  connection.socket.resetAndDestroy();
+  const { error } = await greenhouse.answered(1);
+  return error && errorCodeOf(error);
+}
+
+/** A defect of ours that belongs to no call. */
+async function codeOfBrokenConnection(): Promise<unknown> {
+  const reported = Promise.withResolvers<unknown>();
+  const server = createOwnHttp1Server({
+    limits: defaultLimits,
+    budget: new BacklogBudget(defaultLimits.backlogBytes),
+    serve: fails,
+    refuse: fails,
+    countError: fails,
+    report: (_error, { errorCode }) => reported.resolve(errorCode),
+  });
+  const listening = createTcpServer({ allowHalfOpen: true }, (socket) => void server.take(socket));
+  await once(listening.listen(0, "127.0.0.1"), "listening");
+  const address = listening.address();
+  if (address === null || typeof address === "string") throw new TypeError("the server has no port");
+  using connection = await openHttp1(address);
+  connection.request(get("/"));
+  const code = await within(reported.promise, "the report");
+  server.close();
+  listening.close();
+  return code;
+}
+
+/** An `admit` that adds a field that HTTP does not have. */
+async function codeOfWrongField(): Promise<unknown> {
+  const faults: unknown[] = [];
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => ({}) },
+    {
+      admit: (request) => request.addToAnswer("two words", ""),
+      onFault: (error) =>
+        void faults.push(
+          codeOfThrown(() => {
+            throw error;
+          }),
+        ),
+    },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  connection.request(water("{}"));
+  await greenhouse.answered(1);
+  return faults[0];
+}
+
+test.each(Object.entries(rows))("%s is seen where it belongs", async (code, row) => {
+  if (typeof row === "function") expect(await row()).toBe(code);
+  else expect(await codesOf(row)).toEqual([code]);
+});
