@@ -26,7 +26,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "plantstore/client", to: ["plantstore/gen"] },
   { from: "operators/auth", to: ["operators/inputs", "gateway"] },
   { from: "operators/inputs", to: [] },
-  { from: "operators/operations", to: ["gateway", "gateway/health"] },
+  { from: "operators/operations", to: ["operators/inputs", "gateway", "gateway/health"] },
   {
     from: "gateway",
     to: ["calls", "carriers", "carriers/sockets", "fetch", "openapi", "protocols", "proxies", "rest", "zlib"].map(

@@ -9,6 +9,7 @@ export {
   openPlantStore,
   openSqliteStore,
   type DeleteCall,
+  type PlantErrorCode,
   type PlantStore,
   type WaitingDeletions,
 } from "./plants/index.ts";

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { errorCodeOf } from "../../src/gateway/index.ts";
 import { startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
 import { KeptConnections } from "../support/gateway/kept-connections.ts";
@@ -38,9 +39,14 @@ test.each(Object.entries(situations))("%s has a situation for each code that any
 
 describe("the server", () => {
   const plants = new Set(rows.map(({ plant }) => plant));
+  /** Of every answer, in order. */
+  const errorCodes: (string | undefined)[] = [];
   let server: TestPlantServer;
   beforeAll(async () => {
-    server = await startPlantServer({ store: openSituationStore(plants) });
+    server = await startPlantServer({
+      store: openSituationStore(plants),
+      onAnswer: ({ error }) => void errorCodes.push(error && errorCodeOf(error)),
+    });
   });
   const connections = new KeptConnections();
   afterAll(async () => {
@@ -50,9 +56,11 @@ describe("the server", () => {
 
   test.each(rows)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {
     const { format, httpVersion } = carriage;
+    const before = errorCodes.length;
     const answer = await connections.exchange(server.address, httpVersion, situation.request(format, plant));
     expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, situation.want));
     expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
+    await expect.poll(() => errorCodes.slice(before)).toEqual([situation.want.errorCode]);
     // A refusal deletes nothing.
     expect(plants.has(plant)).toBe(situation.want.code !== "ok");
   });

@@ -1,3 +1,6 @@
+import type { GatewayErrorCode } from "../../src/gateway/index.ts";
+import type { OperatorErrorCode } from "../../src/operators/inputs/index.ts";
+import type { PlantErrorCode } from "../../src/plantstore/plants/index.ts";
 import { decodeEnvelopes } from "../support/gateway/envelope.ts";
 import type { Field, HttpAnswer } from "../support/carriers/exchange.ts";
 import { decodeBase64Parts } from "../support/gateway/outcome.ts";
@@ -9,6 +12,8 @@ export interface Want {
   readonly code: keyof typeof codes;
   /** The error's message, exactly; nothing for "ok". */
   readonly message?: string;
+  /** The identifier of the error, which only the log and the program see; nothing for "ok". */
+  readonly errorCode?: GatewayErrorCode | OperatorErrorCode | PlantErrorCode;
   /** The message of a success, in JSON and as the text of its bytes; by default the empty one of DeletePlant. */
   readonly answer?: { readonly json: string; readonly proto: string };
   /** The fields that come with the error, as header or trailer, whatever the protocol makes of them. */

@@ -30,24 +30,32 @@ const malformed = "the Authorization header is not one bearer token";
 const malformedWant: Want = {
   code: "unauthenticated",
   message: malformed,
+  errorCode: "ERR_CREDENTIAL_MALFORMED",
   fields: { "www-authenticate": `${challenge}, error="invalid_request", error_description="${malformed}"` },
 };
 const invalidWant: Want = {
   code: "unauthenticated",
   message: "the token is not valid",
+  errorCode: "ERR_TOKEN_INVALID",
   fields: {
     "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"`,
   },
 };
-const keyTakenWant: Want = { code: "already_exists", message: "the idempotency key belongs to another deletion" };
+const keyTakenWant: Want = {
+  code: "already_exists",
+  message: "the idempotency key belongs to another deletion",
+  errorCode: "ERR_IDEMPOTENCY_KEY_TAKEN",
+};
 const keyMalformedWant: Want = {
   code: "invalid_argument",
   message: "the Idempotency-Key header is not one string of 1 to 128 characters in double quotes",
+  errorCode: "ERR_IDEMPOTENCY_KEY_INVALID",
 };
 /** What a request without a credential comes to, whatever else is wrong with it. */
 export const credentialMissing: Want = {
   code: "unauthenticated",
   message: "a bearer token is required",
+  errorCode: "ERR_CREDENTIAL_MISSING",
   fields: { "www-authenticate": challenge },
 };
 const rpcFormats = [
@@ -125,6 +133,7 @@ const credentialRows: readonly DeleteRow[] = [
     want: {
       code: "unauthenticated",
       message: "the token has expired",
+      errorCode: "ERR_TOKEN_EXPIRED",
       fields: {
         "www-authenticate": `${challenge}, error="invalid_token", error_description="the token has expired"`,
       },
@@ -136,6 +145,7 @@ const credentialRows: readonly DeleteRow[] = [
     want: {
       code: "permission_denied",
       message: "the token lacks the scope plants:delete",
+      errorCode: "ERR_SCOPE_INSUFFICIENT",
       fields: {
         "www-authenticate": `${challenge}, error="insufficient_scope", error_description="the token lacks the scope plants:delete", scope="plants:delete"`,
       },
@@ -144,7 +154,12 @@ const credentialRows: readonly DeleteRow[] = [
   {
     name: "does not call a token bad that cannot be checked now",
     header: [bearer(tokens.uncheckable)],
-    want: { code: "unavailable", message: "the token cannot be checked now", fields: { "retry-after": "7" } },
+    want: {
+      code: "unavailable",
+      message: "the token cannot be checked now",
+      errorCode: "ERR_TOKEN_UNCHECKED",
+      fields: { "retry-after": "7" },
+    },
   },
 ];
 
@@ -153,27 +168,37 @@ const storeRows: readonly DeleteRow[] = [
   {
     name: "says that a plant is not there",
     id: absent,
-    want: { code: "not_found", message: `plant ${String(absent)} not found` },
+    want: { code: "not_found", message: `plant ${String(absent)} not found`, errorCode: "ERR_PLANT_NOT_FOUND" },
   },
-  { name: "tells nothing of a fault", id: ids.fault, want: { code: "internal", message: "internal error" } },
+  {
+    name: "tells nothing of a fault",
+    id: ids.fault,
+    want: { code: "internal", message: "internal error", errorCode: "ERR_HANDLER_FAILED" },
+  },
   {
     name: "says when to come back while the store is away",
     id: ids.away,
     want: {
       code: "unavailable",
       message: "the plant store cannot delete at the moment",
+      errorCode: "ERR_STORE_UNAVAILABLE",
       fields: { "retry-after": "1" },
     },
   },
   {
     name: "says that the database keeps a plant, and not why",
     id: ids.kept,
-    want: { code: "failed_precondition", message: "the database keeps plant -409" },
+    want: { code: "failed_precondition", message: "the database keeps plant -409", errorCode: "ERR_PLANT_KEPT" },
   },
   {
     name: "says when to come back while the queue is full",
     id: ids.full,
-    want: { code: "resource_exhausted", message: "too many deletions are waiting", fields: { "retry-after": "1" } },
+    want: {
+      code: "resource_exhausted",
+      message: "too many deletions are waiting",
+      errorCode: "ERR_QUEUE_FULL",
+      fields: { "retry-after": "1" },
+    },
   },
 ];
 
@@ -211,19 +236,19 @@ export const situations: { readonly [Rpc in keyof typeof PlantService.method]: r
         const deadline = format.timeout?.(20);
         return deletePlantRequest(format, ids.slow, deadline === undefined ? [authorized] : [authorized, deadline]);
       },
-      want: { code: "deadline_exceeded", message: "the operation timed out" },
+      want: { code: "deadline_exceeded", message: "the operation timed out", errorCode: "ERR_DEADLINE_EXCEEDED" },
       formats: rpcFormats,
     },
     {
       name: "refuses a message without an id",
       request: (format) => rpcRequest(format, encodeDeletePlant(format, undefined), [authorized]),
-      want: { code: "invalid_argument", message: "id is missing" },
+      want: { code: "invalid_argument", message: "id is missing", errorCode: "ERR_PLANT_ID_MISSING" },
       formats: rpcFormats,
     },
     {
       name: "refuses an id that is null",
       request: (format) => rpcRequest(format, Buffer.from('{"id":null}'), [authorized]),
-      want: { code: "invalid_argument", message: "id is missing" },
+      want: { code: "invalid_argument", message: "id is missing", errorCode: "ERR_PLANT_ID_MISSING" },
       formats: jsonFormats,
     },
   ],

@@ -79,7 +79,7 @@ test("a worker that is killed is replaced, and the port goes on answering; none 
     // Without a pid this is NaN, which kill() refuses; 0 would be this test and all other processes of its group.
     const pid = Number(pids.at(-1));
     process.kill(pid, "SIGKILL");
-    await server.find(new RegExp(`"pid":${pid}.*a worker ended and is replaced`));
+    await server.find(new RegExp(`"errorCode":"ERR_WORKER_ENDED","pid":${pid}.*a worker ended and is replaced`));
   };
   await killOne();
   await server.find(/(?:"msg":"listening"(?:.|\n)*){4}/);

@@ -2,13 +2,16 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { gzipSync } from "node:zlib";
-import type { Interceptor, ServiceImpl } from "@connectrpc/connect";
+import { create } from "@bufbuild/protobuf";
+import { ConnectError, createHandlerContext, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { requireOwnDescriptors } from "../../src/gateway/calls/own-descriptors.ts";
 import { createOwnHttp1Server } from "../../src/gateway/carriers/sockets/own-http1-server.ts";
 import { BacklogBudget, defaultLimits } from "../../src/gateway/carriers/index.ts";
 import { createGateway, errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../../src/gateway/index.ts";
+import { HealthCheckRequestSchema } from "../../src/gateway/gen/grpc/health/v1/health_pb.ts";
+import { createHealthService, Health, Readiness } from "../../src/gateway/health/index.ts";
 import { takeWindow } from "../../src/gateway/zlib/window-budget.ts";
 import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";
 import { exchangeHttp2 } from "../support/carriers/http2-connection.ts";
@@ -41,7 +44,7 @@ const water = (body: string | Uint8Array, ...header: Field[]): HttpRequest => ({
 const fails = (): never => {
   throw new Error("no water");
 };
-const noFields: Interceptor = (next) => async (request) => ({ ...(await next(request)), header: 1 as never });
+const noFields: Interceptor = (next) => async (request) => Object.assign(await next(request), { header: 1 });
 
 const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_HTTP_INVALID: { sent: "HELLO\r\n\r\n" },
@@ -89,6 +92,17 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_TIMEOUT_INVALID: { sent: water("{}", ["connect-timeout-ms", "soon"]) },
   ERR_DEADLINE_EXCEEDED: { sent: water("{}", ["connect-timeout-ms", "0"]) },
   ERR_CLIENT_GONE: codeOfGoneClient,
+  ERR_HEALTH_SERVICE: () =>
+    codeOfHealth((health) => health.check(create(HealthCheckRequestSchema, { service: "weather" }), healthContext)),
+  ERR_HEALTH_WATCHERS: () =>
+    codeOfHealth(async (health) => {
+      for (let watchers = 0; watchers < 1_001; watchers += 1) await watch(health)[Symbol.asyncIterator]().next();
+    }),
+  ERR_SERVER_STOPPING: () =>
+    codeOfHealth(async (health, readiness) => {
+      readiness.startDraining();
+      for await (const _ of watch(health));
+    }),
   ERR_HANDLER_FAILED: { sent: water("{}"), implementation: { waterBed: fails } },
   ERR_REQUEST_FAILED: { sent: water("{}"), options: { admit: fails } },
   ERR_ANSWER_FAILED: { sent: water("{}"), options: { interceptors: [noFields] } },
@@ -175,6 +189,31 @@ async function codeOfReadBody(): Promise<unknown> {
   return [...codes][0];
 }
 
+type HealthCall = (health: ServiceImpl<typeof Health>, readiness: Readiness) => unknown;
+
+const healthContext = createHandlerContext({
+  service: Health,
+  method: Health.method.watch,
+  protocolName: "grpc",
+  requestMethod: "POST",
+  url: "http://localhost/",
+});
+
+/** Health as a handler, because the identifier is not sent. */
+async function codeOfHealth(call: HealthCall): Promise<unknown> {
+  const readiness = new Readiness({});
+  try {
+    await call(createHealthService({ readiness, services: [] }), readiness);
+  } catch (error) {
+    return error instanceof ConnectError ? errorCodeOf(error) : error;
+  }
+  return undefined;
+}
+
+function watch(health: ServiceImpl<typeof Health>): AsyncIterable<unknown> {
+  return health.watch(create(HealthCheckRequestSchema), healthContext);
+}
+
 /** A client that leaves while its call runs. */
 async function codeOfGoneClient(): Promise<unknown> {
   const called = Promise.withResolvers<void>();
@@ -200,6 +239,7 @@ async function codeOfBrokenConnection(): Promise<unknown> {
     serve: fails,
     refuse: fails,
     countError: fails,
+    announce: () => {},
     report: (_error, { errorCode }) => reported.resolve(errorCode),
   });
   const listening = createTcpServer({ allowHalfOpen: true }, (socket) => void server.take(socket));

@@ -1,7 +1,6 @@
 import type { DescMethod, Message, Registry } from "@bufbuild/protobuf";
 import {
   Code,
-  type ConnectError,
   type ConnectRouter,
   type ConnectRouterOptions,
   createConnectRouter,

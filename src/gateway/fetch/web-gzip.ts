@@ -1,4 +1,4 @@
-import { Code, type ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import { concatBytes } from "../carriers/index.ts";
 import { messageTooLarge, type PieceDecompression } from "../protocols/index.ts";

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf";
 import { isMessage } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { createFieldReader } from "./field-reader.ts";

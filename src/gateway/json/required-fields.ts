@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { isFieldSet, isMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { Code, type ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { asFieldValues, type FieldValues, loadField } from "./field-values.ts";

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import {
   createUrlTextParser,

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import { type BoundFields, isRequiredField } from "../json/index.ts";
 import type { RequestUrl, RestRequest } from "./rest-request.ts";

@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 
 import type { BearerProblem } from "./bearer-token.ts";
+import type { OperatorErrorCode } from "../inputs/index.ts";
 import { type Challenge, formatChallenge } from "./challenge.ts";
 import type { TokenProblem } from "./token-verifier.ts";
 
@@ -53,15 +54,24 @@ export interface CredentialErrors {
  * @throws RangeError when the realm or the URL contains characters that a header field cannot carry
  */
 export function createCredentialErrors(realm: string, resourceMetadata: string | undefined): CredentialErrors {
-  function unauthenticated(message: string, error?: Challenge["error"]): (cause: CredentialRefusal) => ConnectError {
+  function unauthenticated(
+    errorCode: OperatorErrorCode,
+    message: string,
+    error?: Challenge["error"],
+  ): (cause: CredentialRefusal) => ConnectError {
     const field = formatChallenge({ realm, error, errorDescription: error && message, resourceMetadata });
-    return (cause) => new ConnectError(message, Code.Unauthenticated, { "www-authenticate": field }, [], cause);
+    const header = { "www-authenticate": field };
+    return (cause) => refusal(errorCode, message, Code.Unauthenticated, header, cause);
   }
   // RFC 6750 §3.1: a request without any bearer credential gets no error code.
-  const missing = unauthenticated("a bearer token is required");
-  const malformed = unauthenticated("the Authorization header is not one bearer token", "invalid_request");
-  const expired = unauthenticated("the token has expired", "invalid_token");
-  const invalid = unauthenticated("the token is not valid", "invalid_token");
+  const missing = unauthenticated("ERR_CREDENTIAL_MISSING", "a bearer token is required");
+  const malformed = unauthenticated(
+    "ERR_CREDENTIAL_MALFORMED",
+    "the Authorization header is not one bearer token",
+    "invalid_request",
+  );
+  const expired = unauthenticated("ERR_TOKEN_EXPIRED", "the token has expired", "invalid_token");
+  const invalid = unauthenticated("ERR_TOKEN_INVALID", "the token is not valid", "invalid_token");
 
   return {
     credential(kind) {
@@ -79,7 +89,8 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
       const errorDescription = `the token lacks the scope ${scope}`;
       const field = formatChallenge({ realm, error: "insufficient_scope", errorDescription, scope, resourceMetadata });
       const cause = new CredentialRefusal("insufficient-scope", errorDescription);
-      return new ConnectError(errorDescription, Code.PermissionDenied, { "www-authenticate": field }, [], cause);
+      const header = { "www-authenticate": field };
+      return refusal("ERR_SCOPE_INSUFFICIENT", errorDescription, Code.PermissionDenied, header, cause);
     },
   };
 }
@@ -88,5 +99,15 @@ function cannotBeChecked(problem: TokenProblem & { readonly kind: "unavailable" 
   const cause = new CredentialRefusal("unavailable", problem.reason);
   // RFC 9110 §10.2.3: delay-seconds.
   const header = { "retry-after": String(problem.retryAfterS) };
-  return new ConnectError("the token cannot be checked now", Code.Unavailable, header, [], cause);
+  return refusal("ERR_TOKEN_UNCHECKED", "the token cannot be checked now", Code.Unavailable, header, cause);
+}
+
+function refusal(
+  errorCode: OperatorErrorCode,
+  message: string,
+  code: Code,
+  header: Readonly<Record<string, string>>,
+  cause: CredentialRefusal,
+): ConnectError {
+  return Object.assign(new ConnectError(message, code, header, [], cause), { errorCode });
 }

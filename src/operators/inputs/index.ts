@@ -2,6 +2,7 @@
  * What does a setting or a file say, or what is wrong with it? The results of parsing, errors of the system in plain
  * words, files that are read within limits and watched, and addresses of this machine.
  */
+export type { OperatorErrorCode } from "./error-code.ts";
 export { explainSystemError } from "./explain-system-error.ts";
 export { isLoopback } from "./loopback.ts";
 export type { OperatorLog } from "./operator-log.ts";

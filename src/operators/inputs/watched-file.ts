@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { Stats } from "node:fs";
 
+import type { OperatorErrorCode } from "./error-code.ts";
 import type { OperatorLog } from "./operator-log.ts";
 import { notParsed, parsed, type ParseResult } from "./parse-result.ts";
 import { readTextFile, statRegularFile } from "./text-file.ts";
@@ -104,7 +105,8 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     const problem = problems.join("; ");
     if (problem === lastProblem) return;
     lastProblem = problem;
-    const fields = { path: nameOf(file), problems: problems.slice(0, problemsLoggedMax) };
+    const errorCode: OperatorErrorCode = "ERR_FILE_REFUSED";
+    const fields = { errorCode, path: nameOf(file), problems: problems.slice(0, problemsLoggedMax) };
     file.log.warn(fields, `${file.what} refused, the one before stays`);
   }
 

@@ -1,5 +1,5 @@
 import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
-import type { AnsweredRequest } from "@plantstore/gateway";
+import { type AnsweredRequest, errorCodeOf } from "@plantstore/gateway";
 import { isFaultCode } from "./fault.ts";
 import type { Log } from "./log.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -70,6 +70,7 @@ function fieldsOf(answer: AnsweredRequest): object {
     path: answer.path.slice(0, pathLengthMax),
     httpStatus: answer.httpStatus,
     code: codeOf(answer),
+    errorCode: answer.error && errorCodeOf(answer.error),
     durationMs: Math.round(answer.durationMs * 1000) / 1000,
     peer: answer.peer.address,
   };

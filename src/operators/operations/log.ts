@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import type { DestinationStream, Logger } from "pino";
+import type { OperatorErrorCode } from "../inputs/index.ts";
 import { LineOutput } from "./line-output.ts";
 import { toTerminalLine } from "./terminal-lines.ts";
 
@@ -88,7 +89,9 @@ function openDestinations(output: LineOutput): LogDestinations {
 }
 
 function lostLine(lost: number): string {
-  return `${JSON.stringify({ level: "error", time: new Date().toISOString(), lost, msg: "lines of the log were lost: nobody took them" })}\n`;
+  const errorCode: OperatorErrorCode = "ERR_LOG_LINES_LOST";
+  const msg = "lines of the log were lost: nobody took them";
+  return `${JSON.stringify({ level: "error", time: new Date().toISOString(), errorCode, lost, msg })}\n`;
 }
 
 interface ErrorDescription {

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { OperatorErrorCode } from "../inputs/index.ts";
 
 /** Options of {@link createRateLimit}. */
 export interface RateLimitOptions {
@@ -72,9 +73,11 @@ function exhausted(name: string, callsPerSecond: number, waitMs: number): Connec
   const quota = Math.max(1, Math.trunc(callsPerSecond));
   const windowS = Math.max(1, Math.round(1 / callsPerSecond));
   const message = `too many calls: the limit of the ${name} is ${callsPerSecond} a second`;
-  return new ConnectError(message, Code.ResourceExhausted, {
+  const errorCode: OperatorErrorCode = "ERR_RATE_LIMITED";
+  const header = {
     "retry-after": waitS,
     "ratelimit-policy": `"${name}";q=${quota};w=${windowS}`,
     ratelimit: `"${name}";r=0;t=${waitS}`,
-  });
+  };
+  return Object.assign(new ConnectError(message, Code.ResourceExhausted, header), { errorCode });
 }

@@ -1,4 +1,5 @@
 import type { Readiness } from "@plantstore/gateway/health";
+import type { OperatorErrorCode } from "../inputs/index.ts";
 import type { Log } from "./log.ts";
 
 /** Milliseconds between two looks: less than the second that any problem of a store lasts, so that none is missed. */
@@ -18,7 +19,8 @@ export function logReadiness(readiness: Readiness, log: Pick<Log, "warn">): () =
     for (const [part, problem] of problems) {
       if (failing.has(part)) continue;
       failing.set(part, { problem, sinceMs: performance.now() });
-      log.warn({ part, problem }, "not ready");
+      const errorCode: OperatorErrorCode = "ERR_NOT_READY";
+      log.warn({ errorCode, part, problem }, "not ready");
     }
     for (const [part, { problem, sinceMs }] of failing) {
       if (problems.has(part)) continue;

@@ -1,4 +1,6 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import type { GatewayErrorCode } from "@plantstore/gateway";
+import type { OperatorErrorCode } from "../inputs/index.ts";
 import type { Log } from "./log.ts";
 import { faultMessage, isFault } from "./fault.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -24,18 +26,21 @@ export function createSafeErrors({ log }: SafeErrorsOptions): SafeErrors {
     if (thrown instanceof ConnectError && !isFault(thrown)) return thrown;
     // fetch, timers and drivers reject with their own errors when their signal aborts.
     if (context.signal.aborted) return abortReason(context.signal);
+    const errorCode: GatewayErrorCode = "ERR_HANDLER_FAILED";
     log.error(
-      { requestId: requestIdOf(context.values), procedure: procedureOf(context), err: thrown },
+      { errorCode, requestId: requestIdOf(context.values), procedure: procedureOf(context), err: thrown },
       "fault in a handler",
     );
-    return new ConnectError(faultMessage, Code.Internal, undefined, undefined, thrown);
+    return Object.assign(new ConnectError(faultMessage, Code.Internal, undefined, undefined, thrown), { errorCode });
   };
 }
 
 function abortReason(signal: AbortSignal): ConnectError {
   const reason: unknown = signal.reason;
   if (reason instanceof ConnectError && !isFault(reason)) return reason;
-  return new ConnectError("the call was cancelled", Code.Canceled, undefined, undefined, reason);
+  const errorCode: OperatorErrorCode = "ERR_CALL_CANCELLED";
+  const error = new ConnectError("the call was cancelled", Code.Canceled, undefined, undefined, reason);
+  return Object.assign(error, { errorCode });
 }
 
 function procedureOf({ service, method }: HandlerContext): string {

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { type Configuration, type openLog, serveMetrics } from "../server/index.ts";
+import { type Configuration, type openLog, type PlantErrorCode, serveMetrics } from "../server/index.ts";
 import { exitCode } from "./command.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { type WorkerOrder, workerPortVariable, type WorkerReport } from "./worker.ts";
@@ -64,7 +64,8 @@ export async function superviseWorkers({ count, port, adminAddress, log }: Worke
     worker.once("exit", (code, signal) => {
       workers.delete(place);
       if (sharedPort === undefined || stopping) return;
-      log.warn({ pid: worker.pid, cause: code ?? signal }, "a worker ended and is replaced");
+      const errorCode: PlantErrorCode = "ERR_WORKER_ENDED";
+      log.warn({ errorCode, pid: worker.pid, cause: code ?? signal }, "a worker ended and is replaced");
       setTimeout(() => {
         if (!stopping) start(place);
       }, replaceAfterMs);

@@ -1,22 +1,23 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { PlantErrorCode } from "./error-code.ts";
 
 // In seconds. Queues drain and databases restart within a few seconds; retrying sooner only adds load.
-const retryAfterS = "1";
+const retrySoon: Readonly<Record<string, string>> = { "retry-after": "1" };
 
 /** Returns `NotFound`: there is no such plant, or it has already been deleted. */
 export function plantNotFound(id: bigint): ConnectError {
-  return new ConnectError(`plant ${id} not found`, Code.NotFound);
+  return errorOf("ERR_PLANT_NOT_FOUND", `plant ${id} not found`, Code.NotFound);
 }
 
 /** Returns `InvalidArgument`: the request has no id. This must never be read as plant 0. */
 export function idMissing(): ConnectError {
-  return new ConnectError("id is missing", Code.InvalidArgument);
+  return errorOf("ERR_PLANT_ID_MISSING", "id is missing", Code.InvalidArgument);
 }
 
 /** Returns `InvalidArgument`: the `Idempotency-Key` field is not one structured-field string of 1 to `charsMax`. */
 export function idempotencyKeyMalformed(charsMax: number): ConnectError {
   const message = `the Idempotency-Key header is not one string of 1 to ${charsMax} characters in double quotes`;
-  return new ConnectError(message, Code.InvalidArgument);
+  return errorOf("ERR_IDEMPOTENCY_KEY_INVALID", message, Code.InvalidArgument);
 }
 
 /**
@@ -24,33 +25,43 @@ export function idempotencyKeyMalformed(charsMax: number): ConnectError {
  * learns neither.
  */
 export function idempotencyKeyTaken(): ConnectError {
-  return new ConnectError("the idempotency key belongs to another deletion", Code.AlreadyExists);
+  return errorOf("ERR_IDEMPOTENCY_KEY_TAKEN", "the idempotency key belongs to another deletion", Code.AlreadyExists);
 }
 
 /** Returns `FailedPrecondition`: the record could not tell this subject from another one. */
 export function subjectNotRecordable(): ConnectError {
   const message = "an idempotency key needs a subject that can be recorded as it is";
-  return new ConnectError(message, Code.FailedPrecondition);
+  return errorOf("ERR_SUBJECT_NOT_RECORDABLE", message, Code.FailedPrecondition);
 }
 
 /** Returns `FailedPrecondition`: a constraint or trigger of the database protects this plant. Retrying fails again. */
 export function plantKept(id: bigint, cause?: unknown): ConnectError {
-  return new ConnectError(`the database keeps plant ${id}`, Code.FailedPrecondition, undefined, undefined, cause);
+  return errorOf("ERR_PLANT_KEPT", `the database keeps plant ${id}`, Code.FailedPrecondition, cause);
 }
 
 /** Returns `ResourceExhausted` with `Retry-After`: the queue of the store is full. */
 export function queueFull(): ConnectError {
-  return new ConnectError("too many deletions are waiting", Code.ResourceExhausted, { "retry-after": retryAfterS });
+  return errorOf("ERR_QUEUE_FULL", "too many deletions are waiting", Code.ResourceExhausted, undefined, retrySoon);
 }
 
 /** Returns `Unavailable` with `Retry-After`: the plant was not deleted, as the store is unavailable or closing. */
 export function storeAway(cause?: unknown): ConnectError {
   const message = "the plant store cannot delete at the moment";
-  return new ConnectError(message, Code.Unavailable, { "retry-after": retryAfterS }, undefined, cause);
+  return errorOf("ERR_STORE_UNAVAILABLE", message, Code.Unavailable, cause, retrySoon);
 }
 
 /** Returns `Unavailable` with `Retry-After`: a fault interrupted the deletion, which may have happened. */
 export function outcomeUnknown(cause?: unknown): ConnectError {
   const message = "the outcome of the deletion is unknown; repeating the request is safe";
-  return new ConnectError(message, Code.Unavailable, { "retry-after": retryAfterS }, undefined, cause);
+  return errorOf("ERR_OUTCOME_UNKNOWN", message, Code.Unavailable, cause, retrySoon);
+}
+
+function errorOf(
+  errorCode: PlantErrorCode,
+  message: string,
+  code: Code,
+  cause?: unknown,
+  header?: Readonly<Record<string, string>>,
+): ConnectError {
+  return Object.assign(new ConnectError(message, code, header, undefined, cause), { errorCode });
 }

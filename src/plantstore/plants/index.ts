@@ -5,6 +5,7 @@
  * into one commit, which is invisible to callers. This room knows plants and the callers that delete them, and nothing
  * of protocols, credentials or the process: what it needs of those is passed in.
  */
+export type { PlantErrorCode } from "./error-code.ts";
 export { StoreOpenError } from "./store-open-error.ts";
 export { idempotencyKeyField, idempotencyKeyPattern } from "./idempotency-key.ts";
 export { importPlants } from "./import-plants.ts";

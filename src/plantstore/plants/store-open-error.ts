@@ -1,7 +1,11 @@
+import type { PlantErrorCode } from "./error-code.ts";
+
 /**
  * The error for a store that cannot be opened or used. Its message is a sentence for the operator, which names the file
  * or server and never contains a password.
  */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";
+  /** As node's errors have one; see docs/errors.md. */
+  readonly code: PlantErrorCode = "ERR_STORE_OPEN";
 }

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { notParsed, parsed, type ParseResult, type WatchedFile, watchFile } from "@plantstore/operators/inputs";
 import type { Log } from "@plantstore/operators/operations";
+import type { PlantErrorCode } from "../plants/index.ts";
 import { valueOf } from "./configuration-error.ts";
 import type { Configuration } from "./settings.ts";
 
@@ -44,7 +45,8 @@ export async function openCertificate(
   const warn = (): void => {
     const leftMs = current.notAfterMs - Date.now();
     if (leftMs > expiryWarnedMs) return;
-    const fields = { certFile: tlsCertFile, notAfter: new Date(current.notAfterMs).toISOString() };
+    const errorCode: PlantErrorCode = "ERR_CERTIFICATE_EXPIRES";
+    const fields = { errorCode, certFile: tlsCertFile, notAfter: new Date(current.notAfterMs).toISOString() };
     log.warn(fields, leftMs > 0 ? "the certificate expires soon" : "the certificate has expired");
   };
   const watched = await watchFile({

@@ -7,7 +7,14 @@
  */
 export { describePlantStore } from "./describe-plant-store.ts";
 export { openLog } from "@plantstore/operators/operations";
-export { backUp, importPlants, migratePlants, openPlantDatabase, parseId } from "../plants/index.ts";
+export {
+  backUp,
+  importPlants,
+  migratePlants,
+  openPlantDatabase,
+  parseId,
+  type PlantErrorCode,
+} from "../plants/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { type ConfigurationSources, readConfiguration, showConfiguration } from "./configuration.ts";

@@ -1,5 +1,5 @@
 import type { Log } from "@plantstore/operators/operations";
-import type { OnUpkeep } from "../plants/index.ts";
+import type { OnUpkeep, PlantErrorCode } from "../plants/index.ts";
 
 /** Returns a callback that logs the upkeep of a store, one line per event. */
 export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
@@ -10,11 +10,15 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
       case "records-dropped":
         return log.info(fields, "deletion records dropped");
       case "worker-away":
-        return log.warn(fields, "worker away");
+        return log.warn(withCode("ERR_SERVER_AWAY", fields), "worker away");
       case "worker-back":
         return log.warn(fields, "worker back");
       default:
-        return log.warn(fields, "deletion records not dropped");
+        return log.warn(withCode("ERR_RECORDS_NOT_DROPPED", fields), "deletion records not dropped");
     }
   };
+}
+
+function withCode(errorCode: PlantErrorCode, fields: object): object {
+  return { errorCode, ...fields };
 }

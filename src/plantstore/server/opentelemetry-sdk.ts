@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ResourceMetrics } from "@opentelemetry/sdk-metrics";
 import type { Log } from "@plantstore/operators/operations";
 import type { MetricFamily } from "@plantstore/gateway/metrics";
+import type { PlantErrorCode } from "../plants/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { createMetricProducer } from "./metric-producer.ts";
 
@@ -59,6 +60,8 @@ export function askedSignals(environment: Environment): ReadonlySet<Signal> {
   return new Set(signals.filter(isAsked));
 }
 
+const telemetryCode: PlantErrorCode = "ERR_TELEMETRY";
+
 /**
  * Loads OpenTelemetry's SDK and starts it with the variables of the process, which it reads itself.
  *
@@ -69,7 +72,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
   const api: typeof import("@opentelemetry/api") = load("@opentelemetry/api");
   // Some of the SDK's messages have a stack.
   const report = (message: string): void =>
-    log.warn({ problem: message.split("\n", 1)[0] }, "OpenTelemetry reports a problem");
+    log.warn({ errorCode: telemetryCode, problem: message.split("\n", 1)[0] }, "OpenTelemetry reports a problem");
   const logger = { error: report, warn: report, info: silent, debug: silent, verbose: silent };
   // What is registered already belongs to the program that did so.
   const own = isSdkRegistered() ? [] : [api.trace, api.logs, api.context, api.propagation, api.diag];
@@ -230,7 +233,8 @@ function logOutcomes<Items, One extends Exporter<Items>>(
   let isFailing = false;
   exporter.export = (items, done) =>
     send(items, ({ code, error }) => {
-      if (code !== 0 && !isFailing) log.warn({ signal, problem: error?.message }, "telemetry cannot be exported");
+      const fields = { errorCode: telemetryCode, signal, problem: error?.message };
+      if (code !== 0 && !isFailing) log.warn(fields, "telemetry cannot be exported");
       if (code === 0 && isFailing) log.info({ signal }, "telemetry can be exported again");
       isFailing = code !== 0;
       done({ code: 0 });

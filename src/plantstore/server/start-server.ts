@@ -2,7 +2,13 @@ import type { DestinationStream } from "pino";
 import type { BoundAddress } from "@plantstore/gateway";
 import { type Log, openLog, openReserveLog } from "@plantstore/operators/operations";
 import type { MetricFamily } from "@plantstore/gateway/metrics";
-import { type IdRange, openMemoryStore, openPlantStore, type PlantStore } from "../plants/index.ts";
+import {
+  type IdRange,
+  openMemoryStore,
+  openPlantStore,
+  type PlantErrorCode,
+  type PlantStore,
+} from "../plants/index.ts";
 import { serveMetrics } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";
 import { createPlantServer, type PlantServer } from "./create-plant-server.ts";
@@ -60,7 +66,11 @@ export async function startServer(configuration: Configuration, options: StartOp
   const certificate = await openCertificate(configuration, log);
   opened.defer(async () => certificate?.close());
   const auth = await openVerifier(configuration, log);
-  if (auth === undefined) log.warn("no credentials are configured: every call will be refused");
+  if (auth === undefined)
+    log.warn(
+      { errorCode: "ERR_NO_CREDENTIALS" satisfies PlantErrorCode },
+      "no credentials are configured: every call will be refused",
+    );
   opened.defer(async () => auth?.close?.());
   const telemetry = opened.use(await openTelemetry(configuration, options, log));
   const database = await followDatabase(configuration.database, log);

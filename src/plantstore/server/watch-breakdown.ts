@@ -1,5 +1,5 @@
 import type { Log } from "@plantstore/operators/operations";
-import type { PlantStore } from "../plants/index.ts";
+import type { PlantErrorCode, PlantStore } from "../plants/index.ts";
 
 /** Milliseconds between two looks at the store. Its callers are refused meanwhile, so it need not be seen sooner. */
 const lookIntervalMs = 500;
@@ -18,7 +18,8 @@ export function watchBreakdown(store: PlantStore, log: Pick<Log, "fatal">): Brea
   const look = (): void => {
     if (store.needsRestart !== true) return;
     clearInterval(timer);
-    log.fatal({ problem: store.problem }, "only a restart can help");
+    const errorCode: PlantErrorCode = "ERR_STORE_BROKEN";
+    log.fatal({ errorCode, problem: store.problem }, "only a restart can help");
     resolve();
   };
   const timer = setInterval(look, lookIntervalMs).unref();

@@ -73,6 +73,7 @@ describe("openTokenHashes", () => {
     const refused = next("warn");
     spoil(path);
     expect(await refused).toEqual({
+      errorCode: "ERR_FILE_REFUSED",
       path,
       problems: [expect.stringMatching(want)],
       message: "file of token hashes refused, the one before stays",

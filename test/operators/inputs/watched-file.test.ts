@@ -193,7 +193,7 @@ describe("a file that is watched", () => {
     });
     writeFileSync(path, "1");
     await watching.reload();
-    expect(told).toEqual([{ path, problems: problems.slice(0, 20) }]);
+    expect(told).toEqual([{ errorCode: "ERR_FILE_REFUSED", path, problems: problems.slice(0, 20) }]);
   });
 
   test("is still followed after taking it has failed", async () => {

@@ -53,6 +53,15 @@ test("an answered call is one line with all that is known of it", () => {
   ]);
 });
 
+test("an error is logged by its code and by its identifier, if it has one", () => {
+  const known = Object.assign(new ConnectError("no such plant", Code.NotFound), { errorCode: "ERR_PLANT_NOT_FOUND" });
+  expect(linesOf(answerWith({ error: known }))).toMatchObject([{ code: "NotFound", errorCode: "ERR_PLANT_NOT_FOUND" }]);
+  for (const errorCode of [undefined, 7]) {
+    const other = Object.assign(new ConnectError("no such plant", Code.NotFound), { errorCode });
+    expect(linesOf(answerWith({ error: other }))[0]).not.toHaveProperty("errorCode");
+  }
+});
+
 test.each([
   { name: "a probe", answer: { procedure: undefined, httpRoute: "/readyz" }, want: 0 },
   { name: "a health check over gRPC", answer: { procedure: "/grpc.health.v1.Health/Check" }, want: 0 },

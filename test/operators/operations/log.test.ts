@@ -40,6 +40,20 @@ test("an error that is its own cause is written with five causes, and ends", () 
   expect(JSON.stringify(lines()[0]).match(/"message":"again"/g)).toHaveLength(1 + 5);
 });
 
+test("lines that nobody takes in time are counted in one of their own", async () => {
+  const module = new URL("../../../src/operators/operations/log.ts", import.meta.url).href;
+  const program = `
+    const { openLog } = await import(${JSON.stringify(module)});
+    const log = openLog("info");
+    for (let i = 0; i < 50; i += 1) log.info("x".repeat(100_000));
+    setTimeout(() => log.info("the next"), 100);`;
+  const shown = '"$0" --input-type=module --eval "$1" 2>&1 | tail -n 2 >&2';
+  const { stderr } = await runProgram("sh", ["-c", shown, process.execPath, program]);
+  const [told, next] = stderr.split("\n");
+  expect(JSON.parse(told ?? "")).toMatchObject({ level: "error", errorCode: "ERR_LOG_LINES_LOST", lost: 8 });
+  expect(JSON.parse(next ?? "")).toMatchObject({ msg: "the next" });
+});
+
 test("the last line before the end of the process is written", async () => {
   const module = new URL("../../../src/operators/operations/log.ts", import.meta.url).href;
   const program = `

@@ -83,6 +83,7 @@ test("a refusal says when the next call may come, in seconds, rounded up", () =>
     expect.objectContaining({
       rawMessage: "too many calls: the limit of the address is 1 a second",
       code: Code.ResourceExhausted,
+      errorCode: "ERR_RATE_LIMITED",
       metadata: new Headers({
         "retry-after": "1",
         "ratelimit-policy": '"address";q=1;w=1',

@@ -5,7 +5,13 @@ import { createPlantServer } from "../../../src/plantstore/server/index.ts";
 import { openLogLines } from "../../support/operations/log-lines.ts";
 import { fakeStore } from "../../support/plants/fake-store.ts";
 
-const notReady = (part: string, problem: string) => ({ level: "warn", msg: "not ready", part, problem });
+const notReady = (part: string, problem: string) => ({
+  level: "warn",
+  errorCode: "ERR_NOT_READY",
+  msg: "not ready",
+  part,
+  problem,
+});
 const readyAgain = (part: string, problem: string) => ({
   level: "warn",
   msg: "ready again",

@@ -7,6 +7,7 @@ import {
 } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { PlantService } from "../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { errorCodeOf } from "../../../src/gateway/index.ts";
 import { requestIdOf } from "../../../src/operators/operations/request-id.ts";
 import { createSafeErrors } from "../../../src/operators/operations/safe-errors.ts";
 import { openLogLines } from "../../support/operations/log-lines.ts";
@@ -55,10 +56,12 @@ test.each([
 ])("$name becomes Internal without its text, and is logged under the request id", ({ reason }) => {
   const { error, requestId, lines } = outcomeOf(reason);
   expect({ code: error.code, message: error.rawMessage }).toEqual({ code: Code.Internal, message: "internal error" });
+  expect(errorCodeOf(error)).toBe("ERR_HANDLER_FAILED");
   expect(error.cause).toBe(reason);
   expect(lines).toMatchObject([
     {
       level: "error",
+      errorCode: "ERR_HANDLER_FAILED",
       requestId,
       procedure: "/plantstore.v1.PlantService/DeletePlant",
     },
@@ -76,10 +79,10 @@ test.each([
     abort: new ConnectError("the client went away", Code.Canceled),
     want: Code.Canceled,
   },
-  { name: "an abort without a reason", abort: undefined, want: Code.Canceled },
-])("$name is answered as such, whatever the handler threw because of it", ({ abort, want }) => {
+  { name: "an abort without a reason", abort: undefined, want: Code.Canceled, errorCode: "ERR_CALL_CANCELLED" },
+])("$name is answered as such, whatever the handler threw because of it", ({ abort, want, errorCode }) => {
   const controller = new AbortController();
   controller.abort(abort);
   const { error, lines } = outcomeOf(new Error("socket hang up"), controller.signal);
-  expect({ code: error.code, lines }).toEqual({ code: want, lines: [] });
+  expect({ code: error.code, errorCode: errorCodeOf(error), lines }).toEqual({ code: want, errorCode, lines: [] });
 });

@@ -113,7 +113,9 @@ test("a fault of the store that only a restart can mend ends the server with exi
   rmSync(folder.file("plants.db-shm"));
   expect(await deletePlant(baseUrl, 1)).toBe(400);
   expect(await server.end()).toBe(74);
-  expect(server.stderr()).toMatch(/"level":"fatal".*its -shm file.*"msg":"only a restart can help"/);
+  expect(server.stderr()).toMatch(
+    /"level":"fatal".*"errorCode":"ERR_STORE_BROKEN".*its -shm file.*"msg":"only a restart can help"/,
+  );
 });
 
 test("a server whose file is gone waits, not ready: a restart would serve an empty store", async () => {

@@ -163,7 +163,7 @@ describe("a queue of deletions", () => {
     async (subject) => {
       const { queue, sentIds } = openQueue();
       const refused = await refusalOf(queue.delete(1n, deleteCall({ subject, idempotencyKey: "key" })));
-      expect(refused).toMatchObject({ code: Code.FailedPrecondition });
+      expect(refused).toMatchObject({ code: Code.FailedPrecondition, errorCode: "ERR_SUBJECT_NOT_RECORDABLE" });
       void queue.delete(2n, deleteCall({ subject }));
       expect(sentIds()).toEqual([[2n]]);
     },

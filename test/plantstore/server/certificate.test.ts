@@ -102,7 +102,12 @@ test.each([
   await using server = await serve(folder);
   await server.reload();
   const warnings = server.lines().filter(({ msg }) => String(msg).startsWith("the certificate"));
-  const warning = { msg: want, certFile: folder.file("cert.pem"), notAfter: notAfter.toISOString() };
+  const warning = {
+    errorCode: "ERR_CERTIFICATE_EXPIRES",
+    msg: want,
+    certFile: folder.file("cert.pem"),
+    notAfter: notAfter.toISOString(),
+  };
   expect(warnings).toMatchObject(want === undefined ? [] : [warning]);
 });
 

@@ -11,14 +11,17 @@ interface Documented {
   readonly message: string;
   readonly code: Code;
   readonly rest: string;
+  readonly errorCodes: readonly string[];
 }
 
-const documented: readonly Documented[] = readFileSync(join(projectFolder, "docs/errors.md"), "utf8")
-  .split("\n")
-  .flatMap((line) => {
-    const [, message, name, number, rest] = /^\| `(.+?)` \| ([A-Z_]+) (\d+) \| (\S+) \|/.exec(line) ?? [];
-    return message === undefined || rest === undefined ? [] : [{ message, name, code: Number(number), rest }];
-  });
+const page = readFileSync(join(projectFolder, "docs/errors.md"), "utf8");
+
+const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
+  const [, message, name, number, rest, codes = ""] =
+    /^\| `(.+?)` \| ([A-Z_]+) (\d+) \| (\S+) \| ((?:`ERR_\w+`(?:, )?)+) \|/.exec(line) ?? [];
+  if (message === undefined || rest === undefined) return [];
+  return [{ message, name, code: Number(number), rest, errorCodes: codesIn(codes) }];
+});
 
 const sources: ReadonlyMap<string, string> = new Map(
   readdirSync(join(projectFolder, "src"), { recursive: true, encoding: "utf8" })
@@ -26,17 +29,33 @@ const sources: ReadonlyMap<string, string> = new Map(
     .map((file) => [file, readFileSync(join(projectFolder, "src", file), "utf8")]),
 );
 
-// The text of an error where one is made: a literal in the place of the message.
+/** The identifiers that a text names. */
+function codesIn(text: string): readonly string[] {
+  return [...new Set(text.match(/\bERR_[A-Z_0-9]+\b/g))].toSorted();
+}
+
+const tests = readdirSync(join(projectFolder, "test"), { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".test.ts") || file.endsWith("situations.ts"))
+  .map((file) => readFileSync(join(projectFolder, "test", file), "utf8"))
+  .join("\n");
+
+// The text of an error where one is made: a literal in the place of the message, behind its identifier if that is one.
+const text = String.raw`(?<text>"[^"]*"|'[^']*'|` + "`[^`]*`)";
 const places = [
-  /(?:new ConnectError|errorWithHttpStatus|unauthenticated)\(\s*(?<text>"[^"]*"|'[^']*'|`[^`]*`),/g,
-  /HttpProblem\(\s*\d+,\s*(?<text>"[^"]*"|`[^`]*`)/g,
-  /const message =\s*(?<text>"[^"]*"|`[^`]*`);/g,
-  /(?:errorDescription|faultMessage)(?: =|:) (?<text>"[^"]*"|`[^`]*`)/g,
-];
+  String.raw`(?:codedError|errorWithHttpStatus|unauthenticated|refusal|errorOf)\(\s*"(?<code>ERR_\w+)",\s*${text},?`,
+  String.raw`HttpProblem\(\s*"(?<code>ERR_\w+)",\s*\w+,\s*${text}`,
+  String.raw`new ConnectError\(\s*${text},`,
+  String.raw`const message =\s*${text};`,
+  String.raw`(?:errorDescription|faultMessage)(?: =|:) ${text}`,
+].map((pattern) => new RegExp(pattern, "g"));
 
 const inCode = [...sources].flatMap(([file, source]) =>
   places.flatMap((place) =>
-    [...source.matchAll(place)].map(({ groups }) => ({ file, message: toPattern(groups?.["text"] ?? "") })),
+    [...source.matchAll(place)].map(({ groups }) => ({
+      file,
+      message: toPattern(groups?.["text"] ?? ""),
+      errorCode: groups?.["code"],
+    })),
   ),
 );
 
@@ -53,8 +72,10 @@ test("the source has errors to look for", () => {
   expect(inCode.length).toBeGreaterThan(40);
 });
 
-test.each(inCode)('docs/errors.md has the message "$message" of $file', ({ message }) => {
-  expect(documented.filter((row) => matches(row.message, message))).not.toEqual([]);
+test.each(inCode)('docs/errors.md has the message "$message" of $file', ({ message, errorCode }) => {
+  const rows = documented.filter((row) => matches(row.message, message));
+  expect(rows).not.toEqual([]);
+  if (errorCode !== undefined) expect(rows.flatMap((row) => row.errorCodes)).toContain(errorCode);
 });
 
 test.each(documented)('the message "$message" of docs/errors.md is in the source', ({ message }) => {
@@ -65,6 +86,32 @@ test.each(documented)('the message "$message" of docs/errors.md is in the source
 test.each(documented)('the code of "$message" in docs/errors.md has its own number', ({ code, ...row }) => {
   const name = Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
   expect(row).toMatchObject({ name });
+});
+
+/** The files that declare the identifiers of a package, each in a closed union. */
+const unions = [
+  "gateway/errors/error-code.ts",
+  "operators/inputs/error-code.ts",
+  "plantstore/plants/error-code.ts",
+].map((file) => ({
+  file,
+  codes: [...(sources.get(file) ?? "").matchAll(/^ {2}\| "(ERR_\w+)"/gm)].map(([, code = ""]) => code),
+}));
+const declared = unions.flatMap(({ codes }) => codes);
+
+test("docs/errors.md explains the identifiers that are declared, and no others", () => {
+  expect(new Set(declared).size).toBe(declared.length);
+  expect(codesIn(page)).toEqual(declared.toSorted());
+});
+
+test.each(unions)("the identifiers of $file are those in use", ({ file, codes }) => {
+  const others = [...sources].filter(([other]) => other !== file).map(([, source]) => source);
+  const used = new Set(codesIn(others.join("\n")));
+  expect(codes.filter((code) => !used.has(code))).toEqual([]);
+});
+
+test.each(declared)("a test brings about %s", (code) => {
+  expect(tests).toMatch(new RegExp(`"${code}"|\\b${code}:|\\[${code}\\]`));
 });
 
 const errors = Object.values(situations)

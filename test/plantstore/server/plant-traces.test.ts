@@ -202,7 +202,9 @@ test("a collector that cannot be reached is logged once, and when it can be agai
   collector.answer = answer;
   await deletePlant(traced, 4n);
   await expect.poll(() => traced.lines("telemetry can be exported again")).toMatchObject([{ signal: "traces" }]);
-  expect(traced.lines("telemetry cannot be exported")).toMatchObject([{ signal: "traces", level: "warn" }]);
+  expect(traced.lines("telemetry cannot be exported")).toMatchObject([
+    { errorCode: "ERR_TELEMETRY", signal: "traces", level: "warn" },
+  ]);
 });
 
 test("what is not understood is said, and the default is in force", async () => {

@@ -42,6 +42,12 @@ async function startProvider(): Promise<IdentityProvider> {
   return await startIdentityProvider(await createSigningKey("ES256", "key"));
 }
 
+test("a server without credentials says so in its log", async () => {
+  const server = await startConfigured({});
+  await server.drain();
+  expect(server.lines()).toContainEqual(expect.objectContaining({ level: "warn", errorCode: "ERR_NO_CREDENTIALS" }));
+});
+
 test.each([
   { setting: "on", want: ["/livez", "/plants/1"] },
   { setting: "off", want: ["/plants/1"] },
@@ -336,6 +342,7 @@ describe("startServer", () => {
     writeFileSync(file, "# fine\nnonsense\n");
     const started = start({ PLANTSTORE_TOKEN_HASHES_FILE: file });
     await expect(started).rejects.toThrow(ConfigurationError);
+    await expect(started).rejects.toMatchObject({ code: "ERR_CONFIGURATION" });
     await expect(started).rejects.toThrow(`${file}: line 2: 1 columns instead of the 4 `);
   });
 });

@@ -1,4 +1,4 @@
-import { type OperatorLog, notParsed, parsed, type ParseResult } from "../../inputs/index.ts";
+import { type OperatorLog, notParsed, parsed, type ParseResult, type OperatorErrorCode } from "../../inputs/index.ts";
 import { fetchText, withoutQuery } from "../fetch-text.ts";
 import { parseJsonObject } from "../json-object.ts";
 import { OutcomeCache, type TimedOutcome } from "../outcome-cache.ts";
@@ -44,6 +44,8 @@ const pauseMs = 1_000;
  */
 export const problemForMs = 10_000;
 
+const errorCode: OperatorErrorCode = "ERR_INTROSPECTION_UNAVAILABLE";
+
 /** Creates a verifier that asks the endpoint about every token that it has not cached. */
 export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log: OperatorLog): TokenVerifier {
   const known = new OutcomeCache<TimedOutcome>();
@@ -88,8 +90,8 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
   }
 
   function countFailure(problem: string, digest: string): void {
-    if (problem !== failure)
-      log.warn({ endpoint: withoutQuery(endpoint.url), problem }, "tokens cannot be introspected");
+    const fields = { errorCode, endpoint: withoutQuery(endpoint.url), problem };
+    if (problem !== failure) log.warn(fields, "tokens cannot be introspected");
     failure = problem;
     failedOn.add(digest);
     if (failedOn.size < failuresMax) return;

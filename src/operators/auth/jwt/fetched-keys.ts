@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, customFetch, type JSONWebKeySet, jwksCache, type RemoteJWKSet } from "jose";
 
-import { type OperatorLog, parsed, type ParseResult } from "../../inputs/index.ts";
+import { type OperatorLog, parsed, type ParseResult, type OperatorErrorCode } from "../../inputs/index.ts";
 import { digestOf } from "../token-verifier.ts";
 import { type IssuerKeys, KeysUnavailable } from "./issuer-keys.ts";
 import type { FetchKeyDocument } from "./key-document.ts";
@@ -158,7 +158,8 @@ class FetchedKeys implements IssuerKeys {
     this.#lastProblem = problem;
     const { issuer, log } = this.#options;
     const keysInUse = this.current?.keys.length ?? 0;
-    log.warn({ issuer, problem, failures: this.#failures, keysInUse }, "keys cannot be fetched");
+    const errorCode: OperatorErrorCode = "ERR_KEYS_UNAVAILABLE";
+    log.warn({ errorCode, issuer, problem, failures: this.#failures, keysInUse }, "keys cannot be fetched");
   }
 
   #schedule(): void {

@@ -446,7 +446,13 @@ describe("a misbehaving provider", () => {
     await within(Promise.resolve(verifier.reload?.()), "the end of the fetch");
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
     expect(warnings).toEqual([
-      { issuer: provider.issuer, failures: 1, keysInUse: 1, problem: expect.stringMatching(want) },
+      {
+        errorCode: "ERR_KEYS_UNAVAILABLE",
+        issuer: provider.issuer,
+        failures: 1,
+        keysInUse: 1,
+        problem: expect.stringMatching(want),
+      },
     ]);
   });
 

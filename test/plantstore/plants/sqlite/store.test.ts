@@ -190,6 +190,7 @@ describe("an SQLite store", () => {
     // A question without its batch, which the thread comes to before the next one.
     thread.postMessage({ kind: "delete" });
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
+      errorCode: "ERR_OUTCOME_UNKNOWN",
       rawMessage: "the outcome of the deletion is unknown; repeating the request is safe",
     });
     expect(store.problem).toMatch(/plants\.db: the storage thread failed: TypeError: /);

@@ -1,0 +1,26 @@
+/**
+ * The identifiers of the plant store's errors, beside those of the gateway and of the parts for operators. None changes
+ * its meaning; a release may add some. docs/errors.md explains each.
+ */
+export type PlantErrorCode =
+  // Answers to a deletion: `errorCode` of the error.
+  | "ERR_PLANT_NOT_FOUND"
+  | "ERR_PLANT_ID_MISSING"
+  | "ERR_PLANT_KEPT"
+  | "ERR_IDEMPOTENCY_KEY_INVALID"
+  | "ERR_IDEMPOTENCY_KEY_TAKEN"
+  | "ERR_SUBJECT_NOT_RECORDABLE"
+  | "ERR_QUEUE_FULL"
+  | "ERR_STORE_UNAVAILABLE"
+  | "ERR_OUTCOME_UNKNOWN"
+  // Thrown at the start: `code` of the error.
+  | "ERR_CONFIGURATION"
+  | "ERR_STORE_OPEN"
+  // Lines of the log: `errorCode` of the line.
+  | "ERR_STORE_BROKEN"
+  | "ERR_SERVER_AWAY"
+  | "ERR_RECORDS_NOT_DROPPED"
+  | "ERR_NO_CREDENTIALS"
+  | "ERR_CERTIFICATE_EXPIRES"
+  | "ERR_TELEMETRY"
+  | "ERR_WORKER_ENDED";
