@@ -87,6 +87,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
   readonly stream: boolean;
   readonly authorization: string | null;
   readonly xRequestId: string | null;
+  readonly connection: object;
   contextValues: ContextValues = new CallValues();
   readonly match: Match;
   readonly #exchange: Exchange;
@@ -103,6 +104,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
     const { authorization, xRequestId } = exchange.common;
     this.authorization = authorization;
     this.xRequestId = xRequestId;
+    this.connection = exchange.connection;
     this.#options = options;
     this.match = match;
     this.#startMs = options.onAnswer === undefined ? 0 : performance.now();
@@ -119,10 +121,6 @@ class ServedRequest implements AdmitRequest, CallOwner {
 
   get peer(): Peer {
     return this.#client ?? this.#exchange.peer;
-  }
-
-  get connection(): object {
-    return keyOf(this.#exchange.connection);
   }
 
   get origin(): string {
@@ -342,15 +340,6 @@ class Answered implements AnsweredRequest {
   get peer(): Peer {
     return this.#source.peer;
   }
-}
-
-/** What stands for each connection to the program, which could also end a socket. */
-const connectionKeys = new WeakMap<object, object>();
-
-function keyOf(connection: object): object {
-  let key = connectionKeys.get(connection);
-  if (key === undefined) connectionKeys.set(connection, (key = {}));
-  return key;
 }
 
 /** The header of a request as the program gets it: it can be read, while an exchange could also be answered. */

@@ -1,7 +1,7 @@
 import type { AbortReceiver, Exchange, Peer } from "./exchange.ts";
 import { type CommonHeaderFields, type HeaderFields, readHeaderField } from "./header-fields.ts";
 import type { HttpProblem } from "./http-problem.ts";
-import { type BodySource, RequestBody } from "./request-body.ts";
+import type { RequestBody } from "./request-body.ts";
 
 /** What a carrier knows of a request when its header has arrived. */
 export interface ExchangeHead {
@@ -10,25 +10,23 @@ export interface ExchangeHead {
   readonly url: string;
   readonly fields: HeaderFields;
   readonly common: CommonHeaderFields;
-  /** The length of the body by the header: `undefined` if there is no body, 0 if its length is not known. */
-  readonly bodyBytes: number | undefined;
 }
 
 /**
  * What the exchanges of all carriers share: the order of an answer, the waiting for a client that takes no more, and
  * what happens when it goes away. A carrier says how each part of an answer is sent, and puts in the body.
  */
-export abstract class CarriedExchange implements Exchange, BodySource {
+export abstract class CarriedExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
   abstract readonly isMounted: boolean;
   abstract readonly peer: Peer;
   abstract readonly connection: object;
+  abstract readonly body: RequestBody | undefined;
   readonly httpMethod: string;
   readonly target: string;
   readonly url: string;
   readonly fields: HeaderFields;
   readonly common: CommonHeaderFields;
-  readonly body: RequestBody | undefined;
   httpStatus = 0;
   aborted = false;
   addedFields: HeaderFields = none;
@@ -40,17 +38,14 @@ export abstract class CarriedExchange implements Exchange, BodySource {
   /** Resolved when the client takes more of the answer, or never will. */
   #writable: PromiseWithResolvers<void> | undefined;
 
-  constructor({ httpMethod, target, url, fields, common, bodyBytes }: ExchangeHead) {
+  constructor({ httpMethod, target, url, fields, common }: ExchangeHead) {
     this.httpMethod = httpMethod;
     this.target = target;
     this.url = url;
     this.fields = fields;
     this.common = common;
-    this.body = bodyBytes === undefined ? undefined : new RequestBody(this, bodyBytes);
   }
 
-  abstract startBody(): void;
-  abstract consumed(bytes: number): void;
   /** Sends a whole answer. Throws, before anything is sent, for a field that HTTP does not allow. */
   protected abstract sendAnswer(
     httpStatus: number,

@@ -25,7 +25,7 @@ export interface Exchange extends HeaderReader {
   /** The fields that every request is checked for. {@link HeaderReader.get} reads any other. */
   readonly common: Readonly<CommonHeaderFields>;
   readonly peer: Peer;
-  /** The same object for every exchange of a connection. */
+  /** Stands for the connection: the same object for all its exchanges, through which nothing can be done to it. */
   readonly connection: object;
   /** `undefined` where the header says that there is none. */
   readonly body: RequestBody | undefined;

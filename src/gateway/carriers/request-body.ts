@@ -50,7 +50,6 @@ export class RequestBody {
   /** Whether all of it has arrived. */
   ended = false;
   readonly #source: BodySource;
-  /** The length by the header; 0 if that does not say. */
   readonly #announcedBytes: number;
   #held: HeldBody | undefined;
   #whole: WholeRead | undefined;
@@ -60,6 +59,7 @@ export class RequestBody {
   #isCut = false;
   #problem: HttpProblem | undefined;
 
+  /** @param announcedBytes - the length by the header; 0 if that does not say */
   constructor(source: BodySource, announcedBytes: number) {
     this.#source = source;
     this.#announcedBytes = announcedBytes;

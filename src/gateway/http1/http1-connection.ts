@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import {
   type Backlog,
   type BacklogBudget,
+  type BodySource,
   freeChunk,
   freedBytesMin,
   clientGone,
@@ -49,8 +50,10 @@ export interface Http1ConnectionOptions {
  * Requests are served one at a time, even if the client pipelines them: they may depend on each other, and only safe
  * ones may be processed at the same time (§9.3.2). Knows nothing of RPC.
  */
-export class Http1Connection implements RequestParts {
+export class Http1Connection implements RequestParts, BodySource {
   readonly socket: Socket;
+  /** Stands for the connection where nothing may be done to it: the socket could also be closed. */
+  readonly key: object = {};
   receiver: RequestReceiver | undefined;
   readonly #options: Http1ConnectionOptions;
   readonly #backlog: Backlog;
@@ -76,8 +79,8 @@ export class Http1Connection implements RequestParts {
     this.socket = socket;
     this.#options = options;
     this.#backlog = budget.open(socket, () => socket.destroy());
-    this.#reader = new RequestReader(limits, this);
     this.#writer = new AnswerWriter(socket, this.#backlog);
+    this.#reader = new RequestReader(limits, this, this.#writer);
     this.#deadlines = new Deadlines(limits, lookEveryMs);
     this.#keepAlive = keepAliveLines(limits.idleTimeoutMs);
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
@@ -103,7 +106,7 @@ export class Http1Connection implements RequestParts {
   }
 
   /** RFC 9110 §10.1.1: tells the client to send the body, of which nothing has arrived, if it waits for that. */
-  continue(): void {
+  startBody(): void {
     if (!this.#head.section.expectsContinue || this.#begun) return;
     this.#continued = true;
     this.#writer.continue();
@@ -185,10 +188,6 @@ export class Http1Connection implements RequestParts {
     else if (due === "refuse") this.onBroken(stage === "body" ? timedOut() : clientGone());
   }
 
-  get takesRequests(): boolean {
-    return !this.#writer.congested;
-  }
-
   onHead(head: Http1RequestHead): void {
     this.#head = head;
     this.#continued = this.#begun = false;
@@ -260,11 +259,11 @@ export class Http1Connection implements RequestParts {
     this.receiver = undefined;
     // It would be kept while the connection is idle.
     this.#head = noHead;
-    this.#deadlines.restart();
-    if (this.#isLast) this.#linger();
-    else if (this.#reader.stage === "answer") this.#next();
+    if (this.#isLast) return this.#linger();
+    if (this.#reader.stage === "answer") this.#next();
     // The rest of the body is dropped as it arrives.
     else this.#pauseOrResume();
+    this.#deadlines.restart();
   }
 
   #next(): void {

@@ -1,4 +1,5 @@
 import { HttpProblem, type Limits } from "../carriers/index.ts";
+import type { AnswerWriter } from "./answer-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
 import { Incoming } from "./incoming.ts";
 import { HeadReader, type Http1RequestHead, unreadable } from "./request-head.ts";
@@ -11,8 +12,6 @@ export type Stage = "head" | "body" | "answer" | "over";
 
 /** Gets the requests of a connection, part by part. */
 export interface RequestParts {
-  /** Whether a further request can be served now. */
-  readonly takesRequests: boolean;
   onHead(head: Http1RequestHead): void;
   /**
    * @param last - whether the body is known to end with the piece; {@link onBodyEnd} is then not called
@@ -31,6 +30,7 @@ export class RequestReader {
   isReading = false;
   readonly #limits: Limits;
   readonly #parts: RequestParts;
+  readonly #output: Pick<AnswerWriter, "congested">;
   /** What has arrived and is not used yet. */
   readonly incoming: Incoming = new Incoming();
   readonly #heads: HeadReader;
@@ -40,8 +40,10 @@ export class RequestReader {
   /** Whether a view of the chunk that is being read was kept. */
   #chunkKept = false;
 
-  constructor(limits: Limits, parts: RequestParts) {
+  /** @param output - no further request is read while it is congested */
+  constructor(limits: Limits, parts: RequestParts, output: Pick<AnswerWriter, "congested">) {
     this.#limits = limits;
+    this.#output = output;
     this.#parts = parts;
     this.#heads = new HeadReader(limits);
   }
@@ -85,7 +87,7 @@ export class RequestReader {
   /** Reads the next part, and returns whether it had arrived. */
   #readPart(): boolean {
     if (this.stage === "body") return this.#chunks === undefined ? this.#readPiece() : this.#readChunk(this.#chunks);
-    if (this.stage !== "head" || !this.#parts.takesRequests) return false;
+    if (this.stage !== "head" || this.#output.congested) return false;
     const head = this.#heads.read(this.incoming);
     if (head === undefined) return false;
     this.#begin(head);

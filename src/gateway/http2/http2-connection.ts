@@ -151,9 +151,9 @@ export class Http2Connection implements StreamCarrier {
 
   #open(streamId: number, head: Http2RequestHead, headTooLarge: boolean, ended: boolean): void {
     const sendWindow = this.#rules.peer.initialWindowSize;
-    const { contentLength } = head;
+    const { contentLength, expectsContinue } = head;
     const nowMs = this.#deadlines.heardAtMs;
-    const stream = new Http2Stream(this, streamId, { contentLength, ended, sendWindow, nowMs });
+    const stream = new Http2Stream(this, streamId, { contentLength, ended, expectsContinue, sendWindow, nowMs });
     this.#streams.open.set(streamId, stream);
     stream.begin(this.#options.onStream, head, headTooLarge);
   }

@@ -1,5 +1,13 @@
-import { freedBytesMin, type IncomingBody, noBytes, unpooled, unreadBodyBytesMax } from "../carriers/index.ts";
+import {
+  type BodySource,
+  freedBytesMin,
+  type IncomingBody,
+  noBytes,
+  unpooled,
+  unreadBodyBytesMax,
+} from "../carriers/index.ts";
 import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
+import { encodeStatus } from "./hpack/encoder.ts";
 import { ErrorCode } from "./http2-error.ts";
 import type { Output } from "./output.ts";
 import type { Http2RequestHead } from "./request-head.ts";
@@ -53,6 +61,8 @@ export interface StreamInit {
   readonly contentLength: number | undefined;
   /** Whether the request has no body. */
   readonly ended: boolean;
+  /** Whether the peer waits for a 100 before it sends the body (RFC 9110 §10.1.1). */
+  readonly expectsContinue: boolean;
   readonly sendWindow: number;
   readonly nowMs: number;
 }
@@ -64,7 +74,7 @@ export interface StreamInit {
  * plain because getters would cost their callers more; only this class writes them, unless a comment says otherwise.
  * Times are whole milliseconds of `performance.now()`: V8 keeps each fraction in an object of its own.
  */
-export class Http2Stream implements SendingStream {
+export class Http2Stream implements SendingStream, BodySource {
   readonly id: number;
   readonly openedAtMs: number;
   /** Set by the code that serves the stream, and dropped when our side ends. */
@@ -81,6 +91,8 @@ export class Http2Stream implements SendingStream {
   sendWindow: number;
   readonly #carrier: StreamCarrier;
   readonly #contentLength: number | undefined;
+  /** Whether the peer waits for a header section: a 100, or that of the answer. */
+  #awaitsContinue: boolean;
   #receiveWindow: number;
   /** Bytes of body received, and how many of them were to be dropped because our side had ended. */
   #receivedBytes = 0;
@@ -94,20 +106,28 @@ export class Http2Stream implements SendingStream {
   /** What ends the stream after the queue: its last DATA frame, or this trailer block; `undefined` as long as it goes on. */
   #ending: "data" | Uint8Array | undefined;
 
-  constructor(carrier: StreamCarrier, id: number, { contentLength, ended, sendWindow, nowMs }: StreamInit) {
+  constructor(carrier: StreamCarrier, id: number, init: StreamInit) {
+    const { contentLength, ended, expectsContinue, sendWindow, nowMs } = init;
     this.#carrier = carrier;
     this.id = id;
     this.#contentLength = contentLength;
     this.remoteEnded = ended;
+    this.#awaitsContinue = expectsContinue;
     this.sendWindow = sendWindow;
     // Until our settings are acknowledged, the peer may assume the initial value.
     this.#receiveWindow = Math.max(carrier.receiveFlow.streamWindowBytes, windowBytesInitial);
     this.openedAtMs = nowMs;
   }
 
+  /** RFC 9110 §10.1.1: tells the peer to send the body, of which nothing has arrived, if it waits for that. */
+  startBody(): void {
+    if (this.#awaitsContinue) this.sendHeaders(continued, false);
+  }
+
   /** Sends a header section: an informational one, or that of the answer. */
   sendHeaders(parts: readonly Uint8Array[], endStream: boolean): void {
     if (this.closed || this.localEnded) return;
+    this.#awaitsContinue = false;
     this.#carrier.output.headerBlock(this.id, endStream, parts);
     if (endStream) this.#end();
   }
@@ -308,7 +328,7 @@ export class Http2Stream implements SendingStream {
   #endReceiving(): void {
     this.localEnded = true;
     this.receiver = undefined;
-    this.consumed(this.#heldBytes);
+    if (this.#heldBytes > 0) this.consumed(this.#heldBytes);
   }
 
   #end(): void {
@@ -332,3 +352,5 @@ export class Http2Stream implements SendingStream {
     return last ? this.#receivedBytes === this.#contentLength : this.#receivedBytes <= this.#contentLength;
   }
 }
+
+const continued: readonly Uint8Array[] = [encodeStatus(100)];

@@ -60,7 +60,7 @@ class Reader implements RequestReceiver, IncomingBody {
     this.#head = head;
     if (head.problem !== undefined) this.onBroken(head.problem);
     else if (head.section.bodyBytes === 0) this.onEnd();
-    else connection.continue();
+    else connection.startBody();
   }
 
   get body(): IncomingBody {

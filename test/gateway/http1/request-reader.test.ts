@@ -3,13 +3,8 @@ import { defaultLimits } from "../../../src/gateway/carriers/index.ts";
 import { RequestReader } from "../../../src/gateway/http1/request-reader.ts";
 
 test("a reader that has stopped holds nothing of what had arrived", () => {
-  const reader = new RequestReader(defaultLimits, {
-    takesRequests: true,
-    onHead: () => {},
-    onPiece: () => false,
-    onBodyEnd: () => {},
-    onBroken: () => {},
-  });
+  const parts = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
+  const reader = new RequestReader(defaultLimits, parts, { congested: false });
   reader.read(Buffer.from("GET / HTTP/1.1\r\n"));
   expect(reader.incoming.left).toBe(16);
   reader.stop();

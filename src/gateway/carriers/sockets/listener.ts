@@ -4,7 +4,6 @@ import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node
 import { withCode } from "../../errors/index.ts";
 import { BacklogBudget, clientClosedRequest, type Peer } from "../index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
-import { announce, isAnyoneListening } from "./announcement.ts";
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type FirstProtocol, sniff, takeProxyHeader } from "./first-bytes.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, TakenConnection } from "./http-server.ts";
@@ -31,7 +30,7 @@ export interface ListenOptions extends BindOptions {
 }
 
 /** Options of a {@link Listener}. */
-export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "announce" | "countError"> {
+export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "server" | "countError"> {
   /** The proxies whose PROXY headers are believed. */
   readonly trustedProxies: TrustedProxies | undefined;
 }
@@ -70,9 +69,7 @@ export class Listener {
         if (problem.httpStatus !== clientClosedRequest) countOne(this.#badRequests, problem.httpStatus);
         refuse(exchange, problem);
       },
-      announce: (exchange, socket) => {
-        if (isAnyoneListening()) announce(exchange, socket, this.#net);
-      },
+      server: () => this.#net,
       countError: (scope, code) => countOne(this.#http2Errors[scope], code),
     };
     this.#sockets = new OpenConnections(options.limits.connections);

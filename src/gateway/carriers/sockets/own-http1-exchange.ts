@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import type { Http1Connection, Http1RequestHead, RequestReceiver } from "../../http1/index.ts";
 import {
   authorityOf,
@@ -7,6 +6,7 @@ import {
   type HeaderFields,
   type HttpProblem,
   type Peer,
+  RequestBody,
   requireFields,
 } from "../index.ts";
 import { dateFields } from "./date-fields.ts";
@@ -15,7 +15,8 @@ import { peerOf } from "./peer.ts";
 /** An exchange carried by a connection of the gateway's own HTTP/1.1. */
 export class OwnHttp1Exchange extends CarriedExchange implements RequestReceiver {
   readonly httpVersion: "1.0" | "1.1";
-  readonly connection: Socket;
+  readonly connection: object;
+  readonly body: RequestBody | undefined;
   readonly #connection: Http1Connection;
   readonly #refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void;
 
@@ -31,12 +32,13 @@ export class OwnHttp1Exchange extends CarriedExchange implements RequestReceiver
     const scheme = "encrypted" in connection.socket ? "https://" : "http://";
     // A target in absolute form, which differs from the target in origin form, names an authority of its own.
     const authority = head.target === target ? (common.host ?? "") : authorityOf(head.target, common.host);
-    const bodyBytes = section.bodyBytes === "chunked" ? 0 : section.bodyBytes || undefined;
-    super({ httpMethod, target, url: scheme + authority + target, fields, common, bodyBytes });
+    super({ httpMethod, target, url: scheme + authority + target, fields, common });
     this.httpVersion = httpVersion;
-    this.connection = connection.socket;
+    this.connection = connection.key;
     this.#connection = connection;
     this.#refuse = refuse;
+    const { bodyBytes } = section;
+    this.body = bodyBytes === 0 ? undefined : new RequestBody(connection, bodyBytes === "chunked" ? 0 : bodyBytes);
     connection.receiver = this;
   }
 
@@ -45,15 +47,7 @@ export class OwnHttp1Exchange extends CarriedExchange implements RequestReceiver
   }
 
   get peer(): Peer {
-    return peerOf(this.connection);
-  }
-
-  startBody(): void {
-    this.#connection.continue();
-  }
-
-  consumed(): void {
-    this.#connection.consumed();
+    return peerOf(this.#connection.socket);
   }
 
   onBroken(problem: HttpProblem): void {

@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import {
   encodeBlock,
   encodeStatus,
@@ -7,22 +6,23 @@ import {
   type Http2Stream,
   type StreamReceiver,
 } from "../../http2/index.ts";
-import { CarriedExchange, type HeaderFields, noBytes, type Peer, PreparedHeaderFields } from "../index.ts";
+import { CarriedExchange, type HeaderFields, noBytes, type Peer, PreparedHeaderFields, RequestBody } from "../index.ts";
 import { dateFields } from "./date-fields.ts";
-import { peerOf } from "./peer.ts";
 import { resetProblem } from "./reset-problem.ts";
 
 /** An exchange carried by a stream of the gateway's own HTTP/2. */
 export class OwnHttp2Exchange extends CarriedExchange implements StreamReceiver {
-  readonly connection: Socket;
+  readonly connection: object;
+  readonly peer: Peer;
+  readonly body: RequestBody | undefined;
   readonly #stream: Http2Stream;
-  readonly #head: Http2RequestHead;
 
-  constructor(stream: Http2Stream, head: Http2RequestHead, socket: Socket) {
+  constructor(stream: Http2Stream, head: Http2RequestHead, connection: object, peer: Peer) {
     const { method: httpMethod, path: target, url, fields, common, contentLength = 0 } = head;
-    super({ httpMethod, target, url, fields, common, bodyBytes: stream.remoteEnded ? undefined : contentLength });
-    this.connection = socket;
-    this.#head = head;
+    super({ httpMethod, target, url, fields, common });
+    this.connection = connection;
+    this.peer = peer;
+    this.body = stream.remoteEnded ? undefined : new RequestBody(stream, contentLength);
     this.#stream = stream;
     stream.receiver = this;
   }
@@ -33,19 +33,6 @@ export class OwnHttp2Exchange extends CarriedExchange implements StreamReceiver 
 
   get isMounted(): boolean {
     return false;
-  }
-
-  get peer(): Peer {
-    return peerOf(this.connection);
-  }
-
-  startBody(): void {
-    const isExpected = this.#head.expectsContinue && this.httpStatus === 0;
-    if (isExpected) this.#stream.sendHeaders([statusBlock(100)], false);
-  }
-
-  consumed(bytes: number): void {
-    this.#stream.consumed(bytes);
   }
 
   onReset(code: number): void {

@@ -3,6 +3,8 @@ import { defaultHttp2Limits, errorName, Http2Connection, type Http2Limits } from
 import { OwnHttp2Exchange } from "./own-http2-exchange.ts";
 import { HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { headerTooLarge, type Limits, readRequestTarget } from "../index.ts";
+import { isAnyoneListening, announce } from "./announcement.ts";
+import { peerOf } from "./peer.ts";
 
 /** Creates a server on the gateway's own HTTP/2. A drain loses no stream that crosses its GOAWAY. */
 export function createOwnHttp2Server({
@@ -10,18 +12,21 @@ export function createOwnHttp2Server({
   budget,
   serve,
   refuse,
-  announce,
+  server,
   countError,
   report,
 }: HttpServerOptions): HttpServer {
   const connections = new Set<Http2Connection>();
   const http2Limits = toHttp2Limits(limits);
   const connect = (socket: Socket): Http2Connection => {
+    const peer = peerOf(socket);
+    // What stands for the connection to programs, which could also end a socket.
+    const key = {};
     const connection = new Http2Connection(socket, {
       limits: http2Limits,
       budget,
       onStream: (stream, head, headTooLarge) => {
-        const exchange = new OwnHttp2Exchange(stream, head, socket);
+        const exchange = new OwnHttp2Exchange(stream, head, key, peer);
         if (headTooLarge) {
           refuse(exchange, headerTooLarge(limits));
           return;
@@ -29,7 +34,7 @@ export function createOwnHttp2Server({
         const authority = head.authority ?? exchange.common.host;
         const target = readRequestTarget(exchange.target, authority, true, limits);
         if (typeof target !== "string") return refuse(exchange, target);
-        announce(exchange, socket);
+        if (isAnyoneListening()) announce(exchange, socket, server());
         serve(exchange);
       },
       onError: (scope, code) => countError(scope, errorName(code)),

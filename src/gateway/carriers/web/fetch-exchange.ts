@@ -1,5 +1,6 @@
 import {
   afterTurn,
+  type BodySource,
   bodyWasRead,
   CarriedExchange,
   clientClosedRequest,
@@ -7,14 +8,18 @@ import {
   CommonHeaderFields,
   type HeaderFields,
   type Peer,
+  RequestBody,
   statusesWithoutBody,
 } from "../index.ts";
 
 /** An exchange carried by a `Request` and a `Response` of Fetch. */
-export class FetchExchange extends CarriedExchange {
+export class FetchExchange extends CarriedExchange implements BodySource {
   readonly httpVersion = undefined;
   readonly host: string;
   readonly peer: Peer;
+  readonly body: RequestBody | undefined;
+  /** Fetch does not tell connections apart, so each exchange counts as a connection of its own. */
+  readonly connection: object = {};
   /** Resolves with the answer as soon as its header is there. */
   readonly response: Promise<Response>;
   readonly #request: Request;
@@ -30,7 +35,8 @@ export class FetchExchange extends CarriedExchange {
     const fields = [...request.headers].flat();
     const common = new CommonHeaderFields(fields);
     const bodyBytes = request.body === null ? undefined : Number(common.contentLength ?? 0);
-    super({ httpMethod: request.method, target, url, fields, common, bodyBytes });
+    super({ httpMethod: request.method, target, url, fields, common });
+    this.body = bodyBytes === undefined ? undefined : new RequestBody(this, bodyBytes);
     this.host = host;
     this.peer = peer;
     this.#request = request;
@@ -44,11 +50,6 @@ export class FetchExchange extends CarriedExchange {
 
   get isMounted(): boolean {
     return true;
-  }
-
-  /** Fetch does not tell connections apart, so each exchange counts as a connection of its own. */
-  get connection(): object {
-    return this;
   }
 
   /** Whether the program has read some of the body, or is reading it. */

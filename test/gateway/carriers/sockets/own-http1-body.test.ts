@@ -1,4 +1,4 @@
-import { createServer, Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   BacklogBudget,
@@ -15,12 +15,14 @@ import { within } from "../../../support/deadline.ts";
 
 let exchanges: Exchange[];
 let served: PromiseWithResolvers<Exchange>;
+let accepted: PromiseWithResolvers<Socket>;
 let client: Http1Connection;
 let close: () => void;
 
 beforeEach(async () => {
   exchanges = [];
   served = Promise.withResolvers();
+  accepted = Promise.withResolvers();
   const http1 = createOwnHttp1Server({
     limits: defaultLimits,
     budget: new BacklogBudget(2 ** 30),
@@ -29,13 +31,16 @@ beforeEach(async () => {
       served.resolve(exchange);
     },
     refuse: (exchange, { httpStatus }) => exchange.answer(httpStatus, []),
-    announce: () => {},
+    server: () => undefined,
     countError: () => {},
     report: (error) => {
       throw error;
     },
   });
-  const server = createServer({ allowHalfOpen: true }, (socket) => void http1.take(socket));
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    accepted.resolve(socket);
+    http1.take(socket);
+  });
   const { hostname, port } = new URL(await listenOnLoopback(server));
   client = await openHttp1({ address: hostname, port: Number(port) });
   close = () => {
@@ -74,8 +79,7 @@ describe("a body of which nothing is taken", () => {
   ])("is not read beyond some 192 KiB, and then it is, $name", async ({ start, piece }) => {
     client.write(start);
     const exchange = await within(served.promise, "the request");
-    const { connection } = exchange;
-    if (!(connection instanceof Socket)) throw new TypeError("the connection is no socket");
+    const connection = await accepted.promise;
     const paused = new Promise((resolve) => connection.once("pause", resolve));
     // More than the system takes.
     for (let i = 0; i < 256; i++) client.write(piece);
@@ -94,8 +98,7 @@ describe("a body of which nothing is taken", () => {
 test("a body of which nothing was taken is read to its end once it is refused", async () => {
   client.write(inLength(2 ** 30));
   const exchange = await within(served.promise, "the request");
-  const { connection } = exchange;
-  if (!(connection instanceof Socket)) throw new TypeError("the connection is no socket");
+  const connection = await accepted.promise;
   const paused = new Promise((resolve) => connection.once("pause", resolve));
   const sent = new Promise((resolve) => client.socket.write(Buffer.alloc(16 * 1024 * 1024), resolve));
   await within(paused, "the server to read no more");
@@ -110,8 +113,7 @@ test("a trailer section that begins in a large chunk of the socket, and ends in 
   const received = new Promise<Uint8Array | undefined>((resolve) => {
     bodyOf(exchange).read(100_000, { announcedBytes: () => 0, received: resolve });
   });
-  const { connection } = exchange;
-  if (!(connection instanceof Socket)) throw new TypeError("the connection is no socket");
+  const connection = await accepted.promise;
   // Large chunks are freed once they are read.
   client.write(`7530\r\n${"x".repeat(30_000)}\r\n0\r\nx-plant`);
   await expect.poll(() => connection.bytesRead).toBeGreaterThan(30_000);

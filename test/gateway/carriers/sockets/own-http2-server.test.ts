@@ -133,7 +133,7 @@ test("a client that waits to be told to send its body is told nothing once its a
       exchange.end();
     },
     refuse: () => {},
-    announce: () => {},
+    server: () => undefined,
     countError: () => {},
     report: () => {},
   });

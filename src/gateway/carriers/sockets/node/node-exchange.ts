@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import { CarriedExchange, type ExchangeHead, type HttpProblem } from "../../index.ts";
+import { type BodySource, CarriedExchange, type ExchangeHead, type HttpProblem, RequestBody } from "../../index.ts";
 
 /**
  * An exchange whose request and answer are streams of node's.
@@ -8,13 +8,16 @@ import { CarriedExchange, type ExchangeHead, type HttpProblem } from "../../inde
  * alive for as long as node keeps its stream. That is longer than young objects live, and doubles the time of garbage
  * collection.
  */
-export abstract class NodeExchange extends CarriedExchange {
+export abstract class NodeExchange extends CarriedExchange implements BodySource {
+  readonly body: RequestBody | undefined;
   readonly #request: Carrying<Readable>;
   readonly #response: Carrying<Answer>;
   #isReading = false;
 
-  constructor(request: Readable, response: Answer, head: ExchangeHead) {
+  /** @param bodyBytes - the length of the body by the header: `undefined` without a body, 0 if it is not known */
+  constructor(request: Readable, response: Answer, head: ExchangeHead, bodyBytes: number | undefined) {
     super(head);
+    this.body = bodyBytes === undefined ? undefined : new RequestBody(this, bodyBytes);
     this.#request = request;
     this.#response = response;
     this.#request[exchangeKey] = this;
@@ -70,6 +73,13 @@ export abstract class NodeExchange extends CarriedExchange {
     // Node keeps what it has read ahead for as long as there is the stream.
     while (this.#request.read() !== null);
   }
+}
+
+const key: unique symbol = Symbol("connection");
+
+/** Returns what stands for a socket or a session to the program, which could also end those. */
+export function keyOf(connection: object & { [key]?: object }): object {
+  return (connection[key] ??= {});
 }
 
 /** A stream for an answer, which also knows of its header. */

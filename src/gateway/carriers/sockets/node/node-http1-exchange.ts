@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import {
   authorityOf,
   clientGone,
@@ -11,7 +10,7 @@ import {
   unreadBodyBytesMax,
 } from "../../index.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
-import { NodeExchange } from "./node-exchange.ts";
+import { keyOf, NodeExchange } from "./node-exchange.ts";
 import { peerOf } from "../peer.ts";
 
 /**
@@ -28,25 +27,20 @@ export class NodeHttp1Exchange extends NodeExchange {
     const scheme = "encrypted" in request.socket ? "https" : "http";
     // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
     const bodyBytes = common.transferEncoding === null ? Number(common.contentLength ?? 0) || undefined : 0;
-    super(request, response, {
-      httpMethod: request.method ?? "",
-      target,
-      url: `${scheme}://${authorityOf(request.url ?? "", common.host)}${target}`,
-      fields: request.rawHeaders,
-      common,
-      bodyBytes,
-    });
+    const url = `${scheme}://${authorityOf(request.url ?? "", common.host)}${target}`;
+    const { method: httpMethod = "", rawHeaders: fields } = request;
+    super(request, response, { httpMethod, target, url, fields, common }, bodyBytes);
     this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
     this.#request = request;
     this.#response = response;
   }
 
-  get connection(): Socket {
-    return this.#request.socket;
+  get connection(): object {
+    return keyOf(this.#request.socket);
   }
 
   get peer(): Peer {
-    return peerOf(this.connection);
+    return peerOf(this.#request.socket);
   }
 
   override startBody(): void {
@@ -78,7 +72,7 @@ export class NodeHttp1Exchange extends NodeExchange {
 
   protected sendReset(): void {
     // HTTP/1.1 has no other way to mark a body as incomplete (RFC 9112 §8).
-    this.connection.destroy();
+    this.#request.socket.destroy();
   }
 
   protected closeProblem(): HttpProblem {
@@ -88,7 +82,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   #writeHeader(httpStatus: number, fields: HeaderFields): void {
     const header = [...fields, ...this.addedFields];
     if (!this.#canStay()) {
-      lingerAtEnd(this.connection);
+      lingerAtEnd(this.#request.socket);
       if (readHeaderField(header, "connection") === null) header.push("connection", "close");
     }
     this.#response.writeHead(httpStatus, header);

@@ -16,14 +16,13 @@ import {
   requireField,
   unreadBodyBytesMax,
 } from "../../index.ts";
-import { NodeExchange } from "./node-exchange.ts";
+import { keyOf, NodeExchange } from "./node-exchange.ts";
 import { peerOf } from "../peer.ts";
 import { resetProblem } from "../reset-problem.ts";
 
 /** An exchange carried by a stream of node:http2, through its core `stream` event instead of its compatibility layer. */
 export class NodeHttp2Exchange extends NodeExchange {
   readonly httpVersion = "2.0";
-  readonly connection: object;
   readonly #stream: CarryingStream;
   readonly #session: CarryingSession | undefined;
   #isReset = false;
@@ -39,15 +38,10 @@ export class NodeHttp2Exchange extends NodeExchange {
   ) {
     const target = header[":path"] ?? "";
     const { session } = stream;
-    super(stream, stream, {
-      httpMethod: header[":method"] ?? "",
-      target,
-      url: `${header[":scheme"] ?? "http"}://${header[":authority"] ?? common.host ?? ""}${target}`,
-      fields,
-      common,
-      bodyBytes: stream.endAfterHeaders ? undefined : Number(common.contentLength ?? 0),
-    });
-    this.connection = session ?? stream;
+    const httpMethod = header[":method"] ?? "";
+    const url = `${header[":scheme"] ?? "http"}://${header[":authority"] ?? common.host ?? ""}${target}`;
+    const bodyBytes = stream.endAfterHeaders ? undefined : Number(common.contentLength ?? 0);
+    super(stream, stream, { httpMethod, target, url, fields, common }, bodyBytes);
     this.#stream = stream;
     this.#session = session;
     // The address is unknown once the connection has closed, and calls are reported after that.
@@ -56,6 +50,10 @@ export class NodeHttp2Exchange extends NodeExchange {
     stream.on("error", ignore);
     // A stream that is never read to its end is never freed.
     if (this.body === undefined) stream.resume();
+  }
+
+  get connection(): object {
+    return keyOf(this.#session ?? this.#stream);
   }
 
   get peer(): Peer {
