@@ -239,7 +239,7 @@ async function codeOfBrokenConnection(): Promise<unknown> {
     serve: fails,
     refuse: fails,
     countError: fails,
-    announce: () => {},
+    server: () => undefined,
     report: (_error, { errorCode }) => reported.resolve(errorCode),
   });
   const listening = createTcpServer({ allowHalfOpen: true }, (socket) => void server.take(socket));
