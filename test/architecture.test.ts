@@ -45,7 +45,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     to: ["calls", "carriers", "carriers/web", "protocols", "rest"].map((room) => `gateway/${room}`),
   },
   { from: "gateway/zlib", to: ["gateway/protocols"] },
-  { from: "gateway/docs-page", to: ["gateway/calls"] },
+  { from: "gateway/docs-page", to: ["gateway/calls", "gateway/protocols"] },
   { from: "gateway/health", to: ["gateway/calls", "gateway/gen"] },
   { from: "gateway/conventions", to: ["gateway/calls"] },
   { from: "gateway/opentelemetry", to: ["gateway/calls", "gateway/conventions"] },

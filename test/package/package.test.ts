@@ -50,6 +50,8 @@ describe.each([
       "lib/health/index.js",
       "lib/health/index.d.ts",
       "lib/docs-page/files/page.html",
+      "lib/docs-page/files/page.js",
+      "lib/docs-page/files/LICENSE-marked",
     ],
   },
   {

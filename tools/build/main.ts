@@ -1,6 +1,6 @@
-import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { stripTypeScriptTypes } from "node:module";
+import { cpSync, globSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { writePageScript } from "../../src/gateway/docs-page/page-script.ts";
 import { bundle } from "./bundle.ts";
 import { entriesOf, projectFolder, publishedManifest, readManifest, sourceFolder } from "./manifest.ts";
 
@@ -20,7 +20,13 @@ interface More {
 
 /** The packages, by their folders in src/ and dist/. */
 const packages: Readonly<Record<string, More>> = {
-  gateway: { others: { "src/gateway/docs-page/files": "lib/docs-page/files" } },
+  gateway: {
+    others: {
+      "src/gateway/docs-page/files": "lib/docs-page/files",
+      // What reads CommonMark in the page is part of its script.
+      "node_modules/marked/LICENSE": "lib/docs-page/files/LICENSE-marked",
+    },
+  },
   operators: {},
   plantstore: {
     started: ["./plants/sqlite/worker.ts"],
@@ -42,10 +48,9 @@ for (const [folder, { started = [], others = {} }] of Object.entries(packages)) 
   writeFileSync(join(built, "package.json"), `${JSON.stringify(publishedManifest(manifest), null, 2)}\n`);
 }
 
-// The scripts of the docs page, for browsers.
-for (const file of globSync(join(projectFolder, "dist/gateway/lib/docs-page/files/*.ts"))) {
-  writeFileSync(file.replace(/\.ts$/, ".js"), stripTypeScriptTypes(readFileSync(file, "utf8")));
-  rmSync(file);
-}
+// The scripts of the docs page, as one for browsers.
+const pageFiles = join(projectFolder, "dist/gateway/lib/docs-page/files");
+for (const file of globSync(join(pageFiles, "*.ts"))) rmSync(file);
+writeFileSync(join(pageFiles, "page.js"), writePageScript());
 
 rmSync(declarations, { recursive: true });

@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { stripTypeScriptTypes } from "node:module";
-import { extname } from "node:path";
-import type { Endpoint, EndpointAnswer } from "../calls/index.ts";
+import { existsSync, readFileSync } from "node:fs";
+import type { Endpoint } from "../calls/index.ts";
+import { resourceEndpoint } from "./resource.ts";
+import { writeYaml } from "./yaml-text.ts";
 
 /** Options of {@link createDocsPage}. */
 export interface DocsPageOptions {
@@ -12,25 +12,6 @@ export interface DocsPageOptions {
 }
 
 const folder = new URL("files/", import.meta.url);
-
-const contentTypes: Readonly<Record<string, string>> = {
-  ".css": "text/css; charset=utf-8",
-  ".svg": "image/svg+xml",
-  ".js": "text/javascript; charset=utf-8",
-};
-
-/** The files that the page consists of: scripts are TypeScript in a checkout, and JavaScript once it is built. */
-const parts = readdirSync(folder).filter((name) => name !== "page.html");
-
-function pathOf(name: string): string {
-  return `/docs/${name.replace(/\.ts$/, ".js")}`;
-}
-
-// All scripts are asked for at once, before one is read that imports others.
-const preloads = parts
-  .map(pathOf)
-  .flatMap((path) => (path.endsWith(".js") ? [`<${path.slice(1)}>; rel=modulepreload`] : []))
-  .join(", ");
 
 // Everything comes from this server and nothing is inline, so text in the description or in a response can never run.
 // Requests may also go to the servers that the description names, which the page offers for choice.
@@ -59,31 +40,30 @@ function headerOf(contentType: string, document: string): Record<string, string>
 }
 
 /**
- * Creates the endpoints of the description: `/openapi.json`, and at `/docs` a page for reading it and trying its
- * operations in a browser.
+ * Creates the endpoints of the description: `/openapi.json` and `/openapi.yaml`, and at `/docs` a page for reading it
+ * and trying its operations in a browser.
  *
- * The content is created on the first request, which keeps starts short. The page works offline and under a strict
- * content security policy. Its paths are relative, so it works below any base URL.
+ * The content is created on the first request, which keeps starts short, and then compressed once for each coding. The
+ * page works offline and under a strict content security policy. Its paths are relative, so it works below any base URL.
  */
 export function createDocsPage({ document, open }: DocsPageOptions): Endpoint[] {
   let text: string | undefined;
   const describe = (): string => (text ??= document());
-  const endpointOf = (path: string, make: (document: string) => Omit<EndpointAnswer, "httpStatus">): Endpoint => {
-    let answer: EndpointAnswer | undefined;
-    return { path, open, answer: () => (answer ??= { httpStatus: 200, ...make(describe()) }) };
-  };
-  const description = endpointOf("/openapi.json", (body) => ({ header: headerOf("application/json", body), body }));
-  const page = endpointOf("/docs", (from) => {
-    const header = { ...headerOf("text/html; charset=utf-8", from), link: preloads };
-    return { header, body: read("page.html") };
-  });
-  const others = parts.map((name) =>
-    endpointOf(pathOf(name), (from) => {
-      return { header: headerOf(contentTypes[extname(pathOf(name))] ?? "", from), body: read(name) };
-    }),
-  );
-  return open ? [description, page, ...others, leadToPage] : [description, page, ...others];
+  const endpointOf = (path: string, contentType: string, write: () => string | Promise<string>): Endpoint =>
+    resourceEndpoint(path, open, async () => ({ header: headerOf(contentType, describe()), body: await write() }));
+  const endpoints = [
+    endpointOf("/openapi.json", "application/json", describe),
+    // RFC 9512.
+    endpointOf("/openapi.yaml", "application/yaml", () => writeYaml(describe())),
+    endpointOf("/docs", "text/html; charset=utf-8", () => read("page.html")),
+    endpointOf("/docs/page.js", "text/javascript; charset=utf-8", readScript),
+    endpointOf("/docs/page.css", "text/css; charset=utf-8", () => styles.map(read).join("\n")),
+    endpointOf("/docs/icon.svg", "image/svg+xml", () => read("icon.svg")),
+  ];
+  return open ? [...endpoints, leadToPage] : endpoints;
 }
+
+const styles = ["page.css", "layout.css", "print.css"];
 
 const leadToPage: Endpoint = {
   path: "/",
@@ -99,6 +79,12 @@ function originsIn(document: string): string[] {
 }
 
 function read(name: string): string {
-  const text = readFileSync(new URL(name, folder), "utf8");
-  return name.endsWith(".ts") ? stripTypeScriptTypes(text) : text;
+  return readFileSync(new URL(name, folder), "utf8");
+}
+
+/** Reads the script that the build has written; in a checkout there is none. */
+async function readScript(): Promise<string> {
+  if (existsSync(new URL("page.js", folder))) return read("page.js");
+  const { writePageScript } = await import("./page-script.ts");
+  return writePageScript();
 }

@@ -11,7 +11,7 @@ export { messageTooLarge, type PieceDecompression, type PieceEncoder, type Strea
 export { callerProtocol } from "./content-type.ts";
 export { goneAway, httpError } from "./http-error.ts";
 export type { LazyHeaders } from "./lazy-headers.ts";
-export { type AcceptItem, readAccept } from "./negotiation.ts";
+export { type AcceptItem, negotiateCoding, readAccept } from "./negotiation.ts";
 export type { MessageInit, Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
 export { type Refusal, writeRefusal } from "./refuse.ts";
 export {

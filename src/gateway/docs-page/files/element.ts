@@ -31,18 +31,3 @@ export function terminal(...content: readonly (Node | string)[]): HTMLElement {
 export function folded(summary: string, ...content: readonly Node[]): HTMLElement {
   return element("details", {}, element("summary", {}, summary), ...content);
 }
-
-/** Shows the part of CommonMark that comments use: paragraphs, lists of one level, and code in backticks. */
-export function prose(text: string | undefined): HTMLElement[] {
-  if (text === undefined || text === "") return [];
-  return text.split(/\n{2,}/).map((block) => {
-    if (!block.startsWith("- ")) return element("p", {}, ...inline(block));
-    const items = block.split(/^- /m).slice(1);
-    return element("ul", {}, ...items.map((item) => element("li", {}, ...inline(item.trim()))));
-  });
-}
-
-function inline(text: string): (Node | string)[] {
-  // Every second piece is between backticks.
-  return text.split("`").map((piece, at) => (at % 2 === 1 ? element("code", {}, piece) : piece));
-}

@@ -1,5 +1,6 @@
 import { type Description, nameOf, resolveSchema, type Schema } from "./description.js";
-import { element, folded, prose } from "./element.js";
+import { element, folded } from "./element.js";
+import { prose } from "./prose.js";
 import { linkToSchema } from "./route.js";
 
 /** Shows the fields of an object, or describes any other schema in a few words. */

@@ -5,12 +5,15 @@
 import { type Connection, showConnection } from "./connection.js";
 import { type Description, operationsOf } from "./description.js";
 import { element, find } from "./element.js";
+import { linkToName } from "./names.js";
+import { linkNames } from "./prose.js";
 import { readRoute } from "./route.js";
 import { showSidebar } from "./sidebar.js";
 import { operationView, overview, schemaView, type View } from "./views.js";
 
 function show(description: Description): void {
   find("title", HTMLElement).textContent = description.info.title;
+  linkNames((name) => linkToName(description, name));
   const connection = showConnection(description);
   const mark = showSidebar(description);
   const turn = (): boolean => {
@@ -22,12 +25,20 @@ function show(description: Description): void {
     return true;
   };
   turn();
+  addEventListener("beforeprint", unfold);
   addEventListener("hashchange", () => {
     if (!turn()) return;
     scrollTo(0, 0);
     // So that a screen reader announces the new view.
     find("view", HTMLElement).querySelector("h1")?.focus({ preventScroll: true });
   });
+}
+
+/** Opens what is folded away, until it was printed. */
+function unfold(): void {
+  const folded = [...document.querySelectorAll<HTMLDetailsElement>("#view details:not([open])")];
+  for (const details of folded) details.open = true;
+  addEventListener("afterprint", () => folded.forEach((details) => (details.open = false)), { once: true });
 }
 
 function viewOf(description: Description, connection: Connection): View | undefined {

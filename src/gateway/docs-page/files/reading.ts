@@ -1,8 +1,9 @@
 import { type Content, type Description, isLines, mainMediaOf, type OperationObject } from "./description.js";
-import { element, folded, note, prose, terminal } from "./element.js";
+import { element, folded, note, terminal } from "./element.js";
 import { exampleOf, type LeftOut } from "./example.js";
 import { definition, showFields, showKind } from "./fields.js";
 import { jsonText } from "./json-text.js";
+import { prose } from "./prose.js";
 
 /** A longer list is folded away. */
 const shownAtOnce = 8;

@@ -1,10 +1,11 @@
 import type { Connection } from "./connection.js";
 import { type Description, type Group, groupsOf, type Operation, resolveSchema, titleOf } from "./description.js";
-import { element, note, prose, terminal } from "./element.js";
+import { element, note, terminal } from "./element.js";
 import { showEndpoint, showTitle } from "./endpoint.js";
 import { exampleOf } from "./example.js";
 import { showFields } from "./fields.js";
 import { jsonText } from "./json-text.js";
+import { prose } from "./prose.js";
 import { showReading } from "./reading.js";
 import { linkToOperation } from "./route.js";
 import { showTrying } from "./trying.js";

@@ -1,0 +1,81 @@
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+import type { Endpoint } from "../calls/index.ts";
+import { negotiateCoding } from "../protocols/index.ts";
+
+/** What is at a path for as long as the process runs. */
+export interface Resource {
+  /** Header fields, including `content-type`. */
+  readonly header: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** A resource in one coding. */
+interface Representation {
+  /** A strong one (RFC 9110 §8.8.3), of which each coding needs its own. */
+  readonly etag: string;
+  readonly header: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+// Once, beside the event loop, so almost the best that each has: brotli's last two steps take ten times as long.
+const codings = [
+  {
+    name: "br",
+    encode: (body: Uint8Array) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+  },
+  { name: "gzip", encode: (body: Uint8Array) => promisify(gzip)(body, { level: 9 }) },
+] as const;
+
+/**
+ * Creates an endpoint that answers with a resource in the coding that the client prefers, or with 304 if the client has
+ * it already (RFC 9110 §15.4.5). Each coding is prepared when it is first asked for, and kept.
+ *
+ * @param make - makes the resource; called again after it has failed
+ */
+export function resourceEndpoint(path: string, open: boolean, make: () => Resource | Promise<Resource>): Endpoint {
+  const prepared = new Map<string, Promise<Representation>>();
+  const prepare = async (coding: (typeof codings)[number] | undefined): Promise<Representation> => {
+    const { header, body } = await make();
+    const bytes = new TextEncoder().encode(body);
+    const digest = createHash("sha256").update(bytes).digest("base64url").slice(0, etagLength);
+    const etag = `"${coding === undefined ? digest : `${digest}-${coding.name}`}"`;
+    const varying = { ...header, etag, vary: "accept-encoding" };
+    if (coding === undefined) return { etag, header: varying, body: bytes };
+    return { etag, header: { ...varying, "content-encoding": coding.name }, body: await coding.encode(bytes) };
+  };
+  return {
+    path,
+    open,
+    answer: async ({ header: asked }) => {
+      const coding = negotiateCoding(asked.get("accept-encoding"), codings);
+      const name = coding?.name ?? "identity";
+      const found = prepared.get(name) ?? prepare(coding);
+      prepared.set(name, found);
+      try {
+        const { etag, header, body } = await found;
+        if (hasTag(asked.get("if-none-match"), etag)) return { httpStatus: 304, header: forCaches(header), body: "" };
+        return { httpStatus: 200, header, body };
+      } catch (error) {
+        prepared.delete(name);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Characters of a digest in an ETag: 132 bits, so no two resources have the same. */
+const etagLength = 22;
+
+/** Returns whether `If-None-Match` names this tag, weak or not, or any (RFC 9110 §13.1.2). */
+function hasTag(ifNoneMatch: string | null, etag: string): boolean {
+  return (ifNoneMatch ?? "").split(",").some((each) => ["*", etag].includes(each.trim().replace(/^W\//, "")));
+}
+
+/** Returns the fields that a 304 has, too. */
+function forCaches(header: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(header).filter(([name]) => ["cache-control", "etag", "vary"].includes(name)),
+  );
+}
