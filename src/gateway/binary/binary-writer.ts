@@ -65,6 +65,7 @@ function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array
 /** Returns whether all of a message has found its place. */
 function isWritten(writer: MessageWriter, message: Message, target: ByteTarget): boolean {
   target.at = 0;
+  target.wantedBytes = 0;
   try {
     writer.write(target, message);
     return target.isWhole;

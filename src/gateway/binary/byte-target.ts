@@ -189,7 +189,8 @@ export function writeBytes(target: ByteTarget, value: unknown): void {
 }
 
 /** Writes bytes as they are. */
-export function writeRaw(target: ByteTarget, raw: Uint8Array): void {
+export function writeRaw(target: ByteTarget, raw: unknown): void {
+  if (!(raw instanceof Uint8Array)) throw unsure;
   checkRoom(target, raw.byteLength);
   const { bytes, at } = target;
   bytes.set(raw, at);

@@ -118,6 +118,13 @@ describe("a writer", () => {
     expect(Buffer.compare(first, before)).toBe(0);
   });
 
+  test("writes a large message quickly behind one whose unknown field is not of bytes", () => {
+    const odd = Object.assign(create(SinkSchema), { $unknown: [{ no: 1000, wireType: 0, data: {} }] });
+    expect(writeBothWays(SinkSchema, odd)).toBe("left");
+    const large = create(SinkSchema, { tags: Array.from({ length: 30_000 }, () => "tag") });
+    expect(writeBothWays(SinkSchema, large)).toBe("quick");
+  });
+
   test("writes a message whose property writes another one", () => {
     const inner = create(SinkSchema, { fString: "inner" });
     const outer = create(SinkSchema, { fInt32: 1 });
