@@ -1,4 +1,3 @@
-import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { trace } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
@@ -26,7 +25,7 @@ new NodeSDK({
 
 // Required, because instrumentations change what is loaded behind them, and only what is required.
 const require = createRequire(import.meta.url);
-require("node:http");
+const { createServer }: typeof import("node:http") = require("node:http");
 const { Pool }: typeof import("pg") = require("pg");
 const pool = new Pool({ ...configOf(database), max: 4 });
 

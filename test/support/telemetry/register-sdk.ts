@@ -1,5 +1,5 @@
-import { context, logs, propagation, trace } from "@opentelemetry/api";
-import { NodeSDK } from "@opentelemetry/sdk-node";
+import { context, logs, metrics, propagation, trace } from "@opentelemetry/api";
+import { NodeSDK, type NodeSDKConfiguration } from "@opentelemetry/sdk-node";
 import {
   AlwaysOnSampler,
   InMemorySpanExporter,
@@ -14,8 +14,12 @@ export interface RegisteredSdk extends Disposable {
   readonly spans: readonly ReadableSpan[];
 }
 
-/** Registers OpenTelemetry's SDK in this process until it is disposed of, and keeps the spans that are recorded. */
-export function registerSdk(): RegisteredSdk {
+/**
+ * Registers OpenTelemetry's SDK in this process until it is disposed of, and keeps the spans that are recorded.
+ *
+ * @param parts - take the place of the parts that do so
+ */
+export function registerSdk(parts: Partial<NodeSDKConfiguration> = {}): RegisteredSdk {
   const exporter = new InMemorySpanExporter();
   const sdk = new NodeSDK({
     autoDetectResources: false,
@@ -23,12 +27,13 @@ export function registerSdk(): RegisteredSdk {
     logRecordProcessors: [],
     sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
     spanProcessors: [new SimpleSpanProcessor({ exporter })],
+    ...parts,
   });
   sdk.start();
   return {
     get spans() {
       return exporter.getFinishedSpans();
     },
-    [Symbol.dispose]: () => [trace, logs, context, propagation].forEach((part) => part.disable()),
+    [Symbol.dispose]: () => [trace, logs, context, propagation, metrics].forEach((part) => part.disable()),
   };
 }

@@ -1,0 +1,197 @@
+import { createServer } from "node:http";
+import { context, metrics, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import { DataPointType, MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { createGateway } from "../../../src/gateway/index.ts";
+import { withOpenTelemetry } from "../../../src/gateway/opentelemetry/index.ts";
+import { waterBedProcedure } from "../../support/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
+import type { Field, HttpRequest } from "../../support/carriers/exchange.ts";
+import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { type RegisteredSdk, registerSdk } from "../../support/telemetry/register-sdk.ts";
+import { caller, reading, startTraced, traceparent } from "../../support/telemetry/traced-greenhouse.ts";
+
+const wateringByGrpc = rpcRequest(wireFormats.grpc, new Uint8Array(0), [], waterBedProcedure);
+
+/** Returns the span of a request. */
+async function spanOf(anonymous: boolean, request: HttpRequest): Promise<RegisteredSdk["spans"][number] | undefined> {
+  using sdk = registerSdk();
+  const implementation = { getReading: () => ({}), waterBed: () => ({}) };
+  await using greenhouse = await startTraced(implementation, { tracing: { anonymous } });
+  await exchange(greenhouse.address, "2", request);
+  await expect.poll(() => sdk.spans.length).toBe(1);
+  return sdk.spans[0];
+}
+
+describe("a span is below", () => {
+  test("that of a server in which the gateway is mounted, as long as that is recorded", async () => {
+    using sdk = registerSdk();
+    const tracer = trace.getTracer("server");
+    const gateway = createGateway(withOpenTelemetry({ routes: () => {} }));
+    const ended = tracer.startSpan("ended");
+    ended.end();
+    for (const span of [tracer.startSpan("recorded"), ended]) {
+      const server = createServer((request, response) =>
+        context.with(trace.setSpan(ROOT_CONTEXT, span), () => gateway.handler(request, response)),
+      );
+      const { hostname, port } = new URL(await listenOnLoopback(server));
+      await exchange({ address: hostname, port: Number(port) }, "1.1", { ...reading, header: [traceparent] });
+      await context.with(trace.setSpan(ROOT_CONTEXT, span), () =>
+        gateway.fetch(new Request("http://plants.example/", { headers: [[...traceparent]] })),
+      );
+      server.close();
+    }
+    const told = sdk.spans.map(({ name, kind, parentSpanContext }) => [
+      name,
+      SpanKind[kind],
+      parentSpanContext?.spanId,
+    ]);
+    const [endedOne, ...ours] = told;
+    expect(endedOne).toEqual(["ended", "INTERNAL", undefined]);
+    const recordedId = ours[0]?.[2];
+    expect(recordedId).not.toBe(caller.spanId);
+    expect(ours).toEqual([
+      ["GET", "INTERNAL", recordedId],
+      ["GET", "INTERNAL", recordedId],
+      ["GET", "SERVER", caller.spanId],
+      ["GET", "SERVER", caller.spanId],
+    ]);
+  });
+
+  test("nothing that was active when the gateway began to listen", async () => {
+    using sdk = registerSdk();
+    const startUp = trace.getTracer("program").startSpan("start-up");
+    await using greenhouse = await context.with(trace.setSpan(ROOT_CONTEXT, startUp), () =>
+      startTraced({ getReading: () => ({}) }),
+    );
+    await exchange(greenhouse.address, "1.1", reading);
+    await exchange(greenhouse.address, "2", reading);
+    await expect
+      .poll(() => sdk.spans.map(({ parentSpanContext }) => parentSpanContext))
+      .toEqual([undefined, undefined]);
+  });
+});
+
+describe("a span says", () => {
+  const ends = {
+    "client.address": "127.0.0.1",
+    "client.port": expect.any(Number),
+    "server.address": "127.0.0.1",
+    "server.port": expect.any(Number),
+    "user_agent.original": "tests/1",
+  };
+  const agent: readonly Field[] = [["user-agent", "tests/1"]];
+
+  test.each([
+    { name: "over REST, the path", request: { ...reading, header: agent }, want: { "url.path": "/sensors/7/reading" } },
+    {
+      name: "over gRPC, no path",
+      request: { ...wateringByGrpc, header: [...wateringByGrpc.header, ...agent] },
+      want: {},
+    },
+  ])("who called what, and $name, unless it is to be anonymous", async ({ request, want }) => {
+    const span = await spanOf(false, request);
+    const anonymous = await spanOf(true, request);
+    expect(span?.attributes).toEqual({ ...anonymous?.attributes, ...ends, ...want });
+    expect(
+      Object.keys(anonymous?.attributes ?? {}).filter((key) => /^(client|server|user|url\.path)/.test(key)),
+    ).toEqual([]);
+  });
+
+  test.each([
+    { code: Code.NotFound, status: SpanStatusCode.UNSET },
+    { code: Code.InvalidArgument, status: SpanStatusCode.UNSET },
+    { code: Code.Internal, status: SpanStatusCode.ERROR },
+    { code: Code.Unavailable, status: SpanStatusCode.ERROR },
+  ])("by its status whether the server is to blame: code $code", async ({ code, status }) => {
+    using sdk = registerSdk();
+    const fail = (): never => {
+      throw new ConnectError("no", code);
+    };
+    await using greenhouse = await startTraced({ waterBed: fail, getReading: fail });
+    await exchange(greenhouse.address, "2", wateringByGrpc);
+    await exchange(greenhouse.address, "2", reading);
+    await expect.poll(() => sdk.spans.map((span) => span.status.code)).toEqual([status, status]);
+  });
+});
+
+class TestReader extends MetricReader {
+  protected override async onForceFlush(): Promise<void> {}
+  protected override async onShutdown(): Promise<void> {}
+}
+
+test("the durations of requests go to the meter provider that is registered by then", async () => {
+  using _ = registerSdk();
+  await using greenhouse = await startTraced({ getReading: () => ({}), waterBed: () => ({}) });
+  await exchange(greenhouse.address, "1.1", reading);
+  await greenhouse.answered(1);
+  const reader = new TestReader();
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+  for (const request of [reading, reading, wateringByGrpc]) await exchange(greenhouse.address, "2", request);
+  await greenhouse.answered(4);
+  const { resourceMetrics } = await reader.collect();
+  const told = resourceMetrics.scopeMetrics.flatMap(({ scope, metrics: those }) =>
+    those.map((metric) => {
+      const points = metric.dataPointType === DataPointType.HISTOGRAM ? metric.dataPoints : [];
+      const { name, unit } = metric.descriptor;
+      const counts = points.map(({ attributes, value }) => ({
+        attributes,
+        count: value.count,
+        sum: (value.sum ?? 10) < 10,
+      }));
+      return { scope: scope.name, name, unit, counts, lowest: points[0]?.value.buckets.boundaries[0] };
+    }),
+  );
+  const scope = "@plantstore/gateway";
+  expect(told).toEqual([
+    {
+      scope,
+      name: "rpc.server.call.duration",
+      unit: "s",
+      lowest: 0.0005,
+      counts: [
+        {
+          attributes: {
+            "rpc.system.name": "grpc",
+            "rpc.method": "greenhouse.v1.GreenhouseService/WaterBed",
+            "rpc.response.status_code": "OK",
+          },
+          count: 1,
+          sum: true,
+        },
+      ],
+    },
+    {
+      scope,
+      name: "http.server.request.duration",
+      unit: "s",
+      lowest: 0.0005,
+      counts: [
+        {
+          attributes: {
+            "http.request.method": "GET",
+            "http.route": "/sensors/{sensor}/reading",
+            "http.response.status_code": 200,
+            "network.protocol.version": "2",
+            "url.scheme": "http",
+          },
+          count: 2,
+          sum: true,
+        },
+      ],
+    },
+  ]);
+});
+
+test("spans go to an SDK that is registered after the gateway was made, and of two to the first", async () => {
+  await using greenhouse = await startTraced({ getReading: () => ({}) });
+  await exchange(greenhouse.address, "1.1", reading);
+  using first = registerSdk();
+  await exchange(greenhouse.address, "1.1", reading);
+  using second = registerSdk();
+  await exchange(greenhouse.address, "2", reading);
+  await greenhouse.answered(3);
+  expect([first.spans.length, second.spans.length]).toEqual([2, 0]);
+  expect(greenhouse.faults).toEqual([]);
+});
