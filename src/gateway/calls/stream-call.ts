@@ -199,11 +199,11 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
       if (!this.done && this.#waiting) this.#pull();
     };
     // It cannot be compressed. If the client goes away, the call has ended before.
-    const lose = (error: unknown): void => {
+    const failWrite = (error: unknown): void => {
       this.#closed = true;
       this.#onFault(error);
     };
-    written.then(resume, lose);
+    written.then(resume, failWrite);
   }
 
   /** Fixes the header, which handlers may change up to their first message. */

@@ -64,11 +64,11 @@ export function readHeaderField(fields: HeaderFields, name: string): string | nu
   let value: string | null = null;
   const lowerName = name.toLowerCase();
   for (let i = 0; i < fields.length; i += 2) {
-    const candidate = fields[i] as string;
+    const candidate = fields[i] ?? "";
     // The length decides nearly every comparison; HTTP/2 names are lower case already (RFC 9113 §8.2.1).
     if (candidate.length !== name.length) continue;
     if (candidate !== name && candidate.toLowerCase() !== lowerName) continue;
-    if (value === null) value = fields[i + 1] as string;
+    if (value === null) value = fields[i + 1] ?? "";
     // HTTP/2 clients may send a cookie in parts, which are joined by a semicolon (RFC 9113 §8.2.3).
     else value += (lowerName === "cookie" ? "; " : ", ") + fields[i + 1];
   }
@@ -104,8 +104,8 @@ export class CommonHeaderFields {
 
   constructor(fields: HeaderFields) {
     for (let i = 0; i < fields.length; i += 2) {
-      const sent = fields[i] as string;
-      const value = fields[i + 1] as string;
+      const sent = fields[i] ?? "";
+      const value = fields[i + 1] ?? "";
       this.listBytes += sent.length + value.length + 32;
       const candidates = commonNames[sent.length];
       if (candidates === undefined) continue;

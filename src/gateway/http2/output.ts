@@ -30,7 +30,7 @@ export class Output {
   #used = 0;
   #sealed: Uint8Array[] = [];
   /** Pieces added since the last flush whose buffers can be freed once they are sent. */
-  #spent: Uint8Array[] = none;
+  #spent: Uint8Array[] | undefined;
   #scheduled = false;
   #closed = false;
   /** Bytes queued here since the last flush. */
@@ -67,8 +67,7 @@ export class Output {
   /** Notes that all frames of a piece were added. Once they are sent, its buffer is freed if it is for single use. */
   sent(piece: Uint8Array): void {
     if (!isSingleUse(piece)) return;
-    if (this.#spent === none) this.#spent = [piece];
-    else this.#spent.push(piece);
+    (this.#spent ??= []).push(piece);
   }
 
   /** Adds a header block made of parts, in as many frames as it needs (RFC 9113 §4.3). */
@@ -125,9 +124,9 @@ export class Output {
     this.#seal();
     const pieces = this.#sealed;
     const bytes = this.#queuedBytes;
-    const written = this.#spent === none ? undefined : freeing(this.#spent);
+    const written = this.#spent && freeing(this.#spent);
     this.#sealed = [];
-    this.#spent = none;
+    this.#spent = undefined;
     this.#queuedBytes = 0;
     // After our own end, or when the peer has gone, nobody would read it.
     if (this.#closed || !this.#socket.writable) return;
@@ -184,8 +183,6 @@ export class Output {
     return at;
   }
 }
-
-const none: Uint8Array[] = [];
 
 /** Returns a function that frees pieces once the system has taken them. Any others are left to garbage collection. */
 function freeing(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {

@@ -225,9 +225,9 @@ export class JsonScanner {
     }
   }
 
-  #unexpected(wanted: string): FieldProblem {
-    if (this.#at >= this.#text.length) return new FieldProblem(`not JSON: the text ends where ${wanted} should be`);
-    return this.#problemAt(this.#at, `${quote(this.#text.charAt(this.#at))} where ${wanted} should be`);
+  #unexpected(expected: string): FieldProblem {
+    if (this.#at >= this.#text.length) return new FieldProblem(`not JSON: the text ends where ${expected} should be`);
+    return this.#problemAt(this.#at, `${quote(this.#text.charAt(this.#at))} where ${expected} should be`);
   }
 
   #problemAt(at: number, what: string): FieldProblem {

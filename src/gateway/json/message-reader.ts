@@ -93,9 +93,9 @@ function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>,
   const fromPath = loadField(fields, field);
   // Number.isNaN, because a NaN equals nothing.
   if (Number.isNaN(fromPath) && Number.isNaN(loadField(repeated, field))) return;
-  const wanted = create(field.parent);
-  createFieldSetter(field)(wanted, fromPath);
-  if (!equals(field.parent, repeated, wanted)) throw new FieldProblem("is not the value in the path");
+  const expected = create(field.parent);
+  createFieldSetter(field)(expected, fromPath);
+  if (!equals(field.parent, repeated, expected)) throw new FieldProblem("is not the value in the path");
 }
 
 // Limits how many paths one body can produce, because each can be as long as messages are deep.

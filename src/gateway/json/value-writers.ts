@@ -116,6 +116,6 @@ export function writeFiniteNumber(value: number): string {
   throw new Error("a google.protobuf.Value cannot be NaN or infinite");
 }
 
-function wrongType(wanted: string, value: unknown): TypeError {
-  return new TypeError(`${typeof value} where ${wanted} should be`);
+function wrongType(expected: string, value: unknown): TypeError {
+  return new TypeError(`${typeof value} where ${expected} should be`);
 }

@@ -60,7 +60,7 @@ const sextets = new Int8Array(256).fill(-1);
 for (let sextet = 0; sextet < alphabet.length; sextet++) sextets[alphabet.charCodeAt(sextet)] = sextet;
 
 function sextetOf(body: Uint8Array, at: number): number {
-  return sextets[body[at] as number] as number;
+  return sextets[body[at] ?? paddingByte] ?? -1;
 }
 
 function notBase64(): ConnectError {

@@ -78,11 +78,11 @@ export function bodyProblem(
     return codedError("ERR_BODY_UNEXPECTED", "this operation takes no body", Code.InvalidArgument);
   if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
   // RFC 9110 §15.5.16.
-  const wanted = format.contentTypes.join(" or ");
+  const expected = format.contentTypes.join(" or ");
   const hint = format.kind === "json" ? curlHint(contentType) : "";
   return errorWithHttpStatus(
     "ERR_CONTENT_TYPE",
-    `the content type ${quote(contentType)} is not ${wanted} in UTF-8${hint}`,
+    `the content type ${quote(contentType)} is not ${expected} in UTF-8${hint}`,
     Code.InvalidArgument,
     415,
   );

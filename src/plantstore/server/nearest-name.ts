@@ -27,8 +27,8 @@ function lettersOf(name: string): readonly string[] {
 
 function nextRow(above: readonly number[], first: number, letter: string, to: readonly string[]): number[] {
   const row = [first];
-  for (const [column, wanted] of to.entries()) {
-    const replaced = (above[column] ?? 0) + (letter === wanted ? 0 : 1);
+  for (const [column, target] of to.entries()) {
+    const replaced = (above[column] ?? 0) + (letter === target ? 0 : 1);
     row.push(Math.min(replaced, (above[column + 1] ?? 0) + 1, (row[column] ?? 0) + 1));
   }
   return row;

@@ -165,7 +165,7 @@ export class FetchExchange extends CarriedExchange implements BodySource {
   #toHeaders(fields: HeaderFields): Headers {
     const headers = new Headers();
     for (const list of [fields, this.addedFields]) {
-      for (let i = 0; i < list.length; i += 2) headers.append(list[i] as string, list[i + 1] as string);
+      for (let i = 0; i < list.length; i += 2) headers.append(list[i] ?? "", list[i + 1] ?? "");
     }
     return headers;
   }
