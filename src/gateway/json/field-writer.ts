@@ -140,14 +140,18 @@ function createMapWriter(field: MapField, writers: MessageWriters): FieldWriter 
 // Writes a value of a field, or an element of it, from the form in which protobuf-es stores it.
 function createValueWriter(field: DescField, writers: MessageWriters): ValueWriter {
   if (field.message !== undefined) return createMessageValueWriter(field, writers);
-  return field.enum === undefined ? createScalarWriter(field.scalar) : createEnumWriter(field.enum, writers.options);
+  return field.enum === undefined
+    ? createScalarWriter(field.scalar, writers.options)
+    : createEnumWriter(field.enum, writers.options);
 }
 
 function createMessageValueWriter(field: MessageTypedField, writers: MessageWriters): ValueWriter {
   const { message } = field;
   const form = localFormOf(field);
   if (form === "json-object") return writePlainObject;
-  if (form === "unwrapped" && isWrapperDesc(message)) return createScalarWriter(message.fields[0].scalar);
+  if (form === "unwrapped" && isWrapperDesc(message)) {
+    return createScalarWriter(message.fields[0].scalar, writers.options);
+  }
   // Not before it is needed, because the type may be the one that is being compiled.
   let writer: MessageWriter | undefined;
   return (value) => (writer ??= writers.of(message)).write(value);

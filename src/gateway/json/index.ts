@@ -10,9 +10,11 @@ export {
   type JsonFieldReader,
   readJson,
   type ReadJsonOptions,
+  type ReadServiceJsonOptions,
   readPartialJson,
 } from "./read-json.ts";
 export { anyToJson, createJsonFieldWriter, createJsonMessageWriter, type WriteJsonOptions } from "./write-json.ts";
+export type { JsonStyle } from "./write-context.ts";
 export {
   asFieldValues,
   createFieldSetter,
@@ -28,6 +30,6 @@ export type { BoundFields, FieldNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
 export { UnknownNames } from "./unknown-names.ts";
 export { integerRangeOf } from "./numbers.ts";
-export { findField, isUnknownEnumName } from "./names.ts";
+export { findField, isUnknownEnumName, shortEnumName } from "./names.ts";
 export { createUrlEntryParser, createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
 export { createReachableRegistry } from "./reachable-types.ts";

@@ -1,14 +1,14 @@
-import type { DescMessage, JsonWriteOptions, Message } from "@bufbuild/protobuf";
+import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { isMessage, toJson } from "@bufbuild/protobuf";
 import { AnySchema, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { createFieldWriter, type FieldWriter, writeField } from "./field-writer.ts";
 import { asFieldValues, mayHold } from "./field-values.ts";
 import { oncePer } from "./once-per.ts";
 import { createWellKnownWriter } from "./well-known-writers.ts";
-import type { MessageWriter, MessageWriters } from "./write-context.ts";
+import type { JsonStyle, MessageWriter, MessageWriters } from "./write-context.ts";
 
 /** Creates the writers for messages under these options. */
-export function createMessageWriters(options: Partial<JsonWriteOptions>): MessageWriters {
+export function createMessageWriters(options: JsonStyle): MessageWriters {
   const writers: MessageWriters = { options, of: oncePer((desc) => createMessageWriter(desc, writers)) };
   return writers;
 }

@@ -20,15 +20,32 @@ export function findField(message: DescMessage, name: string): DescField | undef
   return fieldsOf(message).get(name);
 }
 
-/** Returns the number of an enum value by its name, which is case-sensitive; `undefined` when there is none. */
-export function enumNumberByName(desc: DescEnum, name: string): number | undefined {
-  return valuesOf(desc).get(name)?.number;
+/**
+ * Returns the number of an enum value by its name, which is case-sensitive; `undefined` when there is none.
+ *
+ * @param short - whether the name may lack the prefix, see {@link shortEnumName}
+ */
+export function enumNumberByName(desc: DescEnum, name: string, short = false): number | undefined {
+  return valuesOf(desc).get(name)?.number ?? (short ? shortNamesOf(desc).get(name) : undefined);
 }
+
+/**
+ * Returns the name of an enum value without the enum's own name, where that is the prefix of all: `RED` for `COLOR_RED`
+ * of `Color`; `undefined` if there is no such prefix, or the rest is the name of another value.
+ */
+export function shortEnumName(desc: DescEnum, name: string): string | undefined {
+  const short = desc.sharedPrefix === undefined ? undefined : name.slice(desc.sharedPrefix.length);
+  return short === undefined || valuesOf(desc).has(short) ? undefined : short;
+}
+
+const shortNamesOf = oncePer((desc: DescEnum): ReadonlyMap<string | undefined, number> => {
+  return new Map(desc.values.map(({ name, number }) => [shortEnumName(desc, name), number]));
+});
 
 // A protobuf identifier. Any other text cannot be a name from a newer schema.
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Returns whether a text could be a name that only a newer schema has: it is an identifier, but not in this enum. */
-export function isUnknownEnumName(desc: DescEnum, text: string): boolean {
-  return identifier.test(text) && enumNumberByName(desc, text) === undefined;
+export function isUnknownEnumName(desc: DescEnum, text: string, short = false): boolean {
+  return identifier.test(text) && enumNumberByName(desc, text, short) === undefined;
 }

@@ -25,6 +25,12 @@ export interface ReadJsonOptions {
   readonly registry?: Registry;
 }
 
+/** Options of one service. */
+export interface ReadServiceJsonOptions extends ReadJsonOptions {
+  /** Whether names of enum values may lack their prefix: `RED` for `COLOR_RED` of the enum `Color`. */
+  readonly shortEnumNames?: boolean;
+}
+
 /** A message that was read, and the names that were ignored. */
 export interface JsonReadResult<Desc extends DescMessage> {
   readonly message: MessageShape<Desc>;
@@ -78,7 +84,7 @@ const noRules: BodyRules = { bound: new Map(), sameAsBound: false };
 export function readPartialJson<Desc extends DescMessage>(
   desc: Desc,
   json: Uint8Array | string,
-  options: ReadJsonOptions,
+  options: ReadServiceJsonOptions,
   { bound, sameAsBound }: BodyRules = noRules,
   into?: Message,
   notes?: FieldNotes,
@@ -102,7 +108,7 @@ export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: Field
  */
 export function createJsonFieldReader(
   field: DescField,
-  options: ReadJsonOptions,
+  options: ReadServiceJsonOptions,
   { bound, sameAsBound }: BodyRules,
 ): JsonFieldReader {
   const reader = createFieldReader(field);
@@ -122,7 +128,7 @@ export function createJsonFieldReader(
 
 function readText<Value>(
   json: Uint8Array | string,
-  options: ReadJsonOptions,
+  options: ReadServiceJsonOptions,
   sameAsBound: boolean,
   notes: FieldNotes | undefined,
   read: (context: ReadContext) => Value,
@@ -134,6 +140,7 @@ function readText<Value>(
     const context: ReadContext = {
       scanner: new JsonScanner(toText(json)),
       rejectUnknown,
+      shortEnumNames: options.shortEnumNames === true,
       canonicalIntegers: options.canonicalIntegers === true,
       registry: options.registry,
       unknown,

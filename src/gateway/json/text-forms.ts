@@ -123,12 +123,13 @@ export type UrlTextParser = (text: string) => unknown;
  * Integers must be in canonical form, so that each value has exactly one URL. Everything else is spelled as in proto3
  * JSON, without the quotes.
  *
+ * @param shortEnumNames - whether names of enum values may lack their prefix
  * @returns `undefined` when values of the field have no text form: maps, and messages other than wrappers, Timestamp,
  * Duration and FieldMask
  */
-export function createUrlTextParser(field: DescField): UrlTextParser | undefined {
+export function createUrlTextParser(field: DescField, shortEnumNames = false): UrlTextParser | undefined {
   if (field.fieldKind === "map") return undefined;
-  const form = urlFormOf(field);
+  const form = urlFormOf(field, shortEnumNames);
   return form && ((text) => parseText(text, form, true));
 }
 
@@ -136,8 +137,11 @@ export function createUrlTextParser(field: DescField): UrlTextParser | undefined
 export type UrlEntryParser = (key: string, text: string) => readonly [key: string, value: unknown];
 
 /** Creates the parser for the entries of a map; `undefined` when its values have no text form. */
-export function createUrlEntryParser(field: DescField & { readonly fieldKind: "map" }): UrlEntryParser | undefined {
-  const form = entryFormOf(field);
+export function createUrlEntryParser(
+  field: DescField & { readonly fieldKind: "map" },
+  shortEnumNames = false,
+): UrlEntryParser | undefined {
+  const form = entryFormOf(field, shortEnumNames);
   if (form === undefined) return undefined;
   return (key, text) => {
     if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quote(key)} is not a valid key of this map`);
@@ -152,20 +156,20 @@ export function isMapKey(key: string, type: ScalarType): boolean {
   return type !== ScalarType.BOOL || key === "true" || key === "false";
 }
 
-function entryFormOf(field: DescField & { readonly fieldKind: "map" }): TextForm | undefined {
-  if (field.enum !== undefined) return enumForm(field.enum);
+function entryFormOf(field: DescField & { readonly fieldKind: "map" }, shortEnumNames: boolean): TextForm | undefined {
+  if (field.enum !== undefined) return enumForm(field.enum, shortEnumNames);
   return field.message === undefined ? scalarForm(field.scalar, false) : messageForm(field.message, true);
 }
 
-function urlFormOf(field: Exclude<DescField, { fieldKind: "map" }>): TextForm | undefined {
-  if (field.enum !== undefined) return enumForm(field.enum);
+function urlFormOf(field: Exclude<DescField, { fieldKind: "map" }>, shortEnumNames: boolean): TextForm | undefined {
+  if (field.enum !== undefined) return enumForm(field.enum, shortEnumNames);
   if (field.message === undefined) return scalarForm(field.scalar, field.longAsString);
   return (localFormOf(field) === "unwrapped" ? bareWrapperForm : messageForm)(field.message, true);
 }
 
-function enumForm(desc: DescEnum): TextForm {
+function enumForm(desc: DescEnum, short: boolean): TextForm {
   const parse = (text: string): number | undefined =>
-    enumNumberByName(desc, text) ?? enumNumber(desc, parseCanonicalInteger(text, int32));
+    enumNumberByName(desc, text, short) ?? enumNumber(desc, parseCanonicalInteger(text, int32));
   return { noun: `a value of enum ${desc.typeName}`, kinds: [], parse };
 }
 

@@ -1,12 +1,14 @@
-import { type DescEnum, type JsonWriteOptions, ScalarType } from "@bufbuild/protobuf";
+import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { asFieldValues } from "./field-values.ts";
+import { shortEnumName } from "./names.ts";
+import type { JsonStyle } from "./write-context.ts";
 
 /** Writes a value as JSON text, from the form in which a protobuf-es message stores it. */
 export type ValueWriter = (value: unknown) => string;
 
 /** Creates the writer of values of a scalar type. It throws a TypeError for a value of another type. */
-export function createScalarWriter(scalar: ScalarType): ValueWriter {
+export function createScalarWriter(scalar: ScalarType, { int64Numbers }: JsonStyle): ValueWriter {
   switch (scalar) {
     case ScalarType.STRING:
       return writeString;
@@ -22,24 +24,28 @@ export function createScalarWriter(scalar: ScalarType): ValueWriter {
     case ScalarType.SFIXED64:
     case ScalarType.UINT64:
     case ScalarType.FIXED64:
-      return writeLong;
+      return int64Numbers === true ? writeLongNumber : writeLong;
     default:
       return writeNumber;
   }
 }
 
 /** Creates the writer of values of an enum: their names, and numbers that have none. */
-export function createEnumWriter(desc: DescEnum, { enumAsInteger }: Partial<JsonWriteOptions>): ValueWriter {
+export function createEnumWriter(desc: DescEnum, { enumAsInteger, shortEnumNames }: JsonStyle): ValueWriter {
   if (desc.typeName === "google.protobuf.NullValue") return () => "null";
   if (enumAsInteger === true) return writeNumber;
-  const names = new Map<unknown, string>(desc.values.map(({ number }) => [number, nameOf(desc, number)]));
+  const names = new Map<unknown, string>(
+    desc.values.map(({ number }) => [number, nameOf(desc, number, shortEnumNames === true)]),
+  );
   return (value) => names.get(value) ?? writeNumber(value);
 }
 
 // Of values with the same number, the first one gives the name. protobuf-es has JSON names of them since 2.12.
-function nameOf(desc: DescEnum, number: number): string {
+function nameOf(desc: DescEnum, number: number, short: boolean): string {
   const named: { readonly name: string; readonly jsonName?: string } | undefined = desc.value[number];
-  return JSON.stringify(named?.jsonName ?? named?.name);
+  const { name = "", jsonName = name } = named ?? {};
+  // A JSON name of its own has no prefix to leave out.
+  return JSON.stringify((short && jsonName === name ? shortEnumName(desc, name) : undefined) ?? jsonName);
 }
 
 /** Writes a string. @throws TypeError for anything else */
@@ -87,6 +93,12 @@ function writeLong(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (Number.isInteger(value)) return `"${String(value)}"`;
   throw wrongType("a 64-bit integer", value);
+}
+
+function writeLongNumber(value: unknown): string {
+  const text = writeLong(value);
+  const number = Number(text.slice(1, -1));
+  return Number.isSafeInteger(number) && text === `"${String(number)}"` ? String(number) : text;
 }
 
 /** Writes a google.protobuf.Struct that is stored as a plain object. */

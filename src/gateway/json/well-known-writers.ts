@@ -19,7 +19,7 @@ import { printFieldMask } from "./field-mask.ts";
 import { asFieldValues } from "./field-values.ts";
 import { printDuration, printTimestamp } from "./times.ts";
 import { createScalarWriter, type ValueWriter, writeFiniteNumber } from "./value-writers.ts";
-import type { MessageWriters } from "./write-context.ts";
+import type { JsonStyle, MessageWriters } from "./write-context.ts";
 
 /**
  * Creates the writer of a well-known type with its own JSON form; `undefined` for every other type. It is given
@@ -42,7 +42,7 @@ export function createWellKnownWriter(desc: DescMessage, writers: MessageWriters
     case "google.protobuf.ListValue":
       return writerOf(ListValueSchema, writeListValue);
     default:
-      return isWrapperDesc(desc) ? createWrapperWriter(desc) : undefined;
+      return isWrapperDesc(desc) ? createWrapperWriter(desc, writers.options) : undefined;
   }
 }
 
@@ -53,9 +53,9 @@ function writerOf<Desc extends DescMessage>(desc: Desc, write: (message: Message
   };
 }
 
-function createWrapperWriter(desc: WktWrapperDesc): ValueWriter {
+function createWrapperWriter(desc: WktWrapperDesc, options: JsonStyle): ValueWriter {
   const [inner] = desc.fields;
-  const write = createScalarWriter(inner.scalar);
+  const write = createScalarWriter(inner.scalar, options);
   return writerOf(desc, (wrapper) => write(asFieldValues(wrapper)[inner.localName]));
 }
 

@@ -1,5 +1,13 @@
 import type { DescMessage, JsonWriteOptions } from "@bufbuild/protobuf";
 
+/** How messages are written: by Connect's options, and by those of one service. */
+export interface JsonStyle extends Partial<JsonWriteOptions> {
+  /** Writes 64-bit integers as numbers, except those that a double does not have exactly. */
+  readonly int64Numbers?: boolean;
+  /** Writes names of enum values without their prefix. */
+  readonly shortEnumNames?: boolean;
+}
+
 /** Writes messages of one type. */
 export interface MessageWriter {
   /** @throws Error when the value is no message of the type, or cannot be written */
@@ -13,6 +21,6 @@ export interface MessageWriter {
  * contain itself, and because nearly all of what is defined is never written.
  */
 export interface MessageWriters {
-  readonly options: Partial<JsonWriteOptions>;
+  readonly options: JsonStyle;
   of(desc: DescMessage): MessageWriter;
 }

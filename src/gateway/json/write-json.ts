@@ -2,7 +2,7 @@ import type { DescField, DescMessage, JsonObject, JsonValue, JsonWriteOptions, M
 import { createFieldWriter, writeField } from "./field-writer.ts";
 import { createMessageWriters } from "./message-writer.ts";
 import { oncePer } from "./once-per.ts";
-import type { MessageWriters } from "./write-context.ts";
+import type { JsonStyle, MessageWriters } from "./write-context.ts";
 
 /** Options of {@link createJsonMessageWriter}: those of Connect. */
 export type WriteJsonOptions = Partial<JsonWriteOptions>;
@@ -18,7 +18,7 @@ const noOptions: WriteJsonOptions = {};
  */
 export function createJsonMessageWriter(
   desc: DescMessage,
-  options: WriteJsonOptions = noOptions,
+  options: JsonStyle = noOptions,
 ): (message: Message) => string {
   const writers = writersOf(options);
   return (message) => writers.of(desc).write(message);
@@ -29,10 +29,7 @@ export function createJsonMessageWriter(
  *
  * Other fields are ignored, so that none of them can make the writing fail.
  */
-export function createJsonFieldWriter(
-  field: DescField,
-  options: WriteJsonOptions,
-): (message: Message) => string | undefined {
+export function createJsonFieldWriter(field: DescField, options: JsonStyle): (message: Message) => string | undefined {
   const writer = createFieldWriter(field, writersOf(options));
   return (message) => writeField(writer, message);
 }
@@ -45,4 +42,4 @@ export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, 
 }
 
 // What is compiled is kept as long as its options, which a gateway has one object of.
-const writersOf: (options: WriteJsonOptions) => MessageWriters = oncePer(createMessageWriters);
+const writersOf: (options: JsonStyle) => MessageWriters = oncePer(createMessageWriters);

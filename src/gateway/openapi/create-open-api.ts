@@ -79,7 +79,14 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
   const abridged = alwaysEmitImplicit
     ? new Set<DescMessage>()
     : messagesIn(bindings.map(({ method }) => method.output));
-  const schemas = new Schemas({ comments, useProtoFieldName, abridged });
+  const schemas = new Schemas({
+    comments,
+    useProtoFieldName,
+    abridged,
+    // A type may be of several services, so its schema allows what any of them does.
+    shortEnumNames: services.some((service) => rest.shortEnumNames?.(service)),
+    int64Numbers: services.some((service) => rest.int64Numbers?.(service)),
+  });
   const tagOf = nameTags(services);
   const paths = describePaths(
     bindings,

@@ -52,6 +52,9 @@ export interface OpenApiParameter {
   readonly deprecated?: true;
   readonly description?: string;
   readonly schema: OpenApiSchema;
+  /** How a map is written: `name[key]=value`. */
+  readonly style?: "deepObject";
+  readonly explode?: true;
 }
 
 /** The Media Type Object: what a body is, or since OpenAPI 3.2 each item of a body that is a sequence. */

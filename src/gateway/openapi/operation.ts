@@ -46,7 +46,7 @@ export function describeOperation(
   const { schemas } = options;
   const parameters: readonly OpenApiParameter[] = [
     ...pathParameters.map((parameter) => describePathParameter(input, parameter, schemas)),
-    ...describeQuery(input, boundByPathOrBody, schemas),
+    ...describeQuery(input, boundByPathOrBody, schemas, binding.takesMapsInQuery),
     ...(options.describeHeader?.(method) ?? []).map((field) => ({ ...field, in: "header" as const })),
   ];
   const requestBody = describeBody(binding, options);

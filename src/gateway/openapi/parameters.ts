@@ -1,5 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { type BoundFields, createUrlTextParser } from "../json/index.ts";
+import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "../json/index.ts";
 import { leafOf, resolveFieldPath } from "../rest/index.ts";
 import { isOutputOnly, isRequired } from "./field-behavior.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
@@ -41,10 +41,15 @@ function schemaOf({ covers }: PathParameter, field: DescField | undefined, schem
  * Describes the query parameters of a message: all fields with a text form, nested ones by their dotted path, except
  * those that the path or the body sets, or that only answers set.
  *
- * A message that contains itself is listed once, although the query accepts deeper paths.
+ * Maps are among them where `takesMaps`. A message that contains itself is listed once, although the query accepts deeper paths.
  */
-export function describeQuery(input: DescMessage, bound: BoundFields, schemas: Schemas): readonly OpenApiParameter[] {
-  return queryOf(input, bound, { prefix: "", above: [input], isRequired: true }, schemas);
+export function describeQuery(
+  input: DescMessage,
+  bound: BoundFields,
+  schemas: Schemas,
+  takesMaps: boolean,
+): readonly OpenApiParameter[] {
+  return queryOf(input, bound, { prefix: "", above: [input], isRequired: true, takesMaps }, schemas);
 }
 
 /** The place in the request message of a message whose fields are query parameters. */
@@ -55,12 +60,14 @@ interface QueryPlace {
   readonly above: readonly DescMessage[];
   /** Whether all fields that lead to it must be set. */
   readonly isRequired: boolean;
+  /** Whether entries of maps may be set. */
+  readonly takesMaps: boolean;
 }
 
 function queryOf(
   message: DescMessage,
   bound: BoundFields,
-  { prefix, above, isRequired: isInRequired }: QueryPlace,
+  { prefix, above, isRequired: isInRequired, takesMaps }: QueryPlace,
   schemas: Schemas,
 ): readonly OpenApiParameter[] {
   return message.fields.flatMap((field): readonly OpenApiParameter[] => {
@@ -69,10 +76,14 @@ function queryOf(
     const name = prefix + schemas.nameOf(field);
     const must = isInRequired && isRequired(field);
     if (createUrlTextParser(field) !== undefined) return [describeQueryParameter(name, field, must, schemas)];
+    if (takesMaps && field.fieldKind === "map" && createUrlEntryParser(field) !== undefined) {
+      // `labels[color]=red` (§4.8.12.3, "Style Values").
+      return [{ ...describeQueryParameter(name, field, must, schemas), style: "deepObject", explode: true }];
+    }
     // A dotted path can lead only through a single message, and not into the fields of Struct or Any.
     if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return [];
     if (above.includes(field.message)) return [];
-    const place = { prefix: `${name}.`, above: [...above, field.message], isRequired: must };
+    const place = { prefix: `${name}.`, above: [...above, field.message], isRequired: must, takesMaps };
     return queryOf(field.message, below ?? new Map(), place, schemas);
   });
 }

@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import type { BoundFields } from "../json/index.ts";
+import { type BoundFields, shortEnumName } from "../json/index.ts";
 import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
 import { isInputOnly, isOutputOnly, isRequired } from "./field-behavior.ts";
@@ -12,6 +12,10 @@ export interface SchemaOptions {
   readonly comments: Comments;
   /** Uses the proto names of fields instead of their JSON names. */
   readonly useProtoFieldName: boolean;
+  /** Whether a service writes enum values without their prefix. */
+  readonly shortEnumNames: boolean;
+  /** Whether a service writes 64-bit integers as numbers. */
+  readonly int64Numbers: boolean;
   /** The messages from which answers may leave out a scalar without presence, because its value is zero. */
   readonly abridged: ReadonlySet<DescMessage>;
 }
@@ -140,12 +144,19 @@ export class Schemas {
   #ofElement(field: DescField, place: ValuePlace): OpenApiSchema {
     if (field.message !== undefined) return this.#ofMessage(field.message, place);
     if (field.enum !== undefined) return this.#ofEnum(field.enum, place);
-    return schemaOfScalar(field.scalar, place);
+    return schemaOfScalar(field.scalar, place, this.#options.int64Numbers);
   }
 
   #ofMessage(desc: DescMessage, place: ValuePlace): OpenApiSchema {
-    if (isWrapperDesc(desc)) return schemaOfScalar(desc.fields[0].scalar, place);
+    if (isWrapperDesc(desc)) return schemaOfScalar(desc.fields[0].scalar, place, this.#options.int64Numbers);
     return schemaOfWellKnown(desc) ?? this.#refer(desc, () => this.ofObject(desc));
+  }
+
+  #namesOf(desc: DescEnum): string[] {
+    const names = desc.values.map(({ name }) => name);
+    return this.#options.shortEnumNames
+      ? [...names.flatMap((name) => shortEnumName(desc, name) ?? []), ...names]
+      : names;
   }
 
   #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
@@ -153,7 +164,7 @@ export class Schemas {
     return this.#refer(desc, () => ({
       type: "string",
       ...this.#describeEnum(desc),
-      enum: desc.values.map((value) => value.name),
+      enum: this.#namesOf(desc),
     }));
   }
 

@@ -9,12 +9,19 @@ import type { OpenApiSchema } from "./open-api-document.ts";
  */
 export type ValuePlace = "json" | "parameter";
 
-/** Returns the schema of a scalar as the proto3 JSON mapping writes it, with formats of the OpenAPI format registry. */
-export function schemaOfScalar(scalar: ScalarType, place: ValuePlace): OpenApiSchema {
+/**
+ * Returns the schema of a scalar as the proto3 JSON mapping writes it, with formats of the OpenAPI format registry.
+ *
+ * @param int64Numbers - whether a 64-bit integer in JSON is a number where a double has it exactly
+ */
+export function schemaOfScalar(scalar: ScalarType, place: ValuePlace, int64Numbers: boolean): OpenApiSchema {
   const range = integerRangeOf(scalar);
   if (range !== undefined) {
     const { name: format, min, big } = range;
-    if (big && place === "json") return { type: "string", format, pattern: min === 0n ? canonical : canonicalSigned };
+    if (big && place === "json") {
+      const type = int64Numbers ? ["integer", "string"] : "string";
+      return { type, format, pattern: min === 0n ? canonical : canonicalSigned };
+    }
     return { type: "integer", format, ...(min === 0n && { minimum: 0 }) };
   }
   switch (scalar) {

@@ -33,6 +33,8 @@ export interface RestBinding extends RequestReader {
   toJson(message: Message): string;
   /** Whether the messages and the error of a stream are wrapped as in grpc-gateway. */
   readonly streamInResults: boolean;
+  /** Whether the query may set entries of maps. */
+  readonly takesMapsInQuery: boolean;
   /** Whether header fields are named as in grpc-gateway too. */
   readonly usesGrpcMetadata: boolean;
 }
@@ -46,7 +48,7 @@ export interface RestBinding extends RequestReader {
 export function compileBinding(method: DescMethod, pattern: HttpPattern, options: BindingOptions): RestBinding {
   const { input, output, parent, name } = method;
   const template = parsePathTemplate(pattern.pathTemplate);
-  const variables = compilePathVariables(input, template);
+  const variables = compilePathVariables(input, template, options.shortEnumNames);
   const preparedResponse = prepareResponse(output, pattern.responseBody, options);
   const toRaw = createRawFinder(output, pattern.responseBody);
   const toJson = createJsonWriter(output, pattern.responseBody, options);
@@ -60,6 +62,7 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
     preparedResponse,
     streamInResults: options.streamInResults,
     usesGrpcMetadata: options.grpcMetadata,
+    takesMapsInQuery: options.mapsInQuery,
     toJson,
     toRaw,
     encode: (message) => {

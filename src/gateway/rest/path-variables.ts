@@ -35,10 +35,15 @@ interface BoundVariable {
 /**
  * Compiles the variables of a template for a request message.
  *
+ * @param shortEnumNames - whether names of enum values may lack their prefix
  * @throws RuleProblem when a variable names no field, or a field that cannot be set from a path
  */
-export function compilePathVariables(input: DescMessage, template: PathTemplate): PathVariables {
-  const variables = template.variables.map((variable) => bindVariable(input, template, variable));
+export function compilePathVariables(
+  input: DescMessage,
+  template: PathTemplate,
+  shortEnumNames = false,
+): PathVariables {
+  const variables = template.variables.map((variable) => bindVariable(input, template, variable, shortEnumNames));
   return {
     boundFields: toBoundFields(variables.map((variable) => variable.path)),
     set(fields, captures) {
@@ -47,7 +52,12 @@ export function compilePathVariables(input: DescMessage, template: PathTemplate)
   };
 }
 
-function bindVariable(input: DescMessage, template: PathTemplate, variable: TemplateVariable): BoundVariable {
+function bindVariable(
+  input: DescMessage,
+  template: PathTemplate,
+  variable: TemplateVariable,
+  shortEnumNames: boolean,
+): BoundVariable {
   const { fieldPath } = variable;
   const name = fieldPath.join(".");
   const path = resolveFieldPath(input, fieldPath);
@@ -56,7 +66,7 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
     throw new RuleProblem(`path variable "${name}" is no field of ${input.typeName}`);
   }
   const leaf = leafOf(path);
-  const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf);
+  const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf, shortEnumNames);
   if (parse === undefined) throw new RuleProblem(`path variable "${name}" is repeated, a map or a message`);
   if (!canCapture(template.segments.slice(variable.start, variable.end), parse)) {
     throw new RuleProblem(`path variable "${name}" can never be a value of its field`);

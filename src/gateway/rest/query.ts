@@ -25,6 +25,8 @@ export interface QueryBinding {
   readonly lenient: boolean;
   /** Whether `labels[color]=red` sets an entry of a map. */
   readonly takesMaps: boolean;
+  /** Whether names of enum values may lack their prefix. */
+  readonly shortEnumNames: boolean;
   /** Says which parameters that name no field are ignored without a report; `undefined` for none. */
   readonly isIgnored: ((name: string) => boolean) | undefined;
 }
@@ -33,10 +35,10 @@ export interface QueryBinding {
 export function createQueryBinding(
   message: DescMessage,
   boundFields: BoundFields,
-  { lenient, mapsInQuery, ignoredQueryParameters }: BindingOptions,
+  { lenient, mapsInQuery, shortEnumNames, ignoredQueryParameters }: BindingOptions,
 ): QueryBinding {
   const isIgnored = createNameFilter(ignoredQueryParameters);
-  return { message, boundFields, lenient, takesMaps: mapsInQuery, isIgnored };
+  return { message, boundFields, lenient, takesMaps: mapsInQuery, shortEnumNames, isIgnored };
 }
 
 /** A parameter of a query: the field that it sets, and the key of the entry if that is a map. */
@@ -69,8 +71,8 @@ export function readQuery(binding: QueryBinding, query: string, fields: FieldVal
     const value = equals < 0 ? "" : decodeQueryText(text.slice(equals + 1));
     if (name === undefined || value === undefined) throw invalid(`query parameter ${quote(text)} is malformed`);
     if (parameter === undefined) unknown.addField(name);
-    else if (binding.lenient && isOfNewerEnum(parameter, value)) unknown.addEnumValue(value, parameter.path);
-    else setParameter(parameter, value, fields, seen);
+    else if (isOfNewerEnum(binding, parameter, value)) unknown.addEnumValue(value, parameter.path);
+    else setParameter(binding, parameter, value, { fields, seen });
   }
   if (unknown.count > 0 && !binding.lenient) throw invalid(unknown.describe("query parameter"));
   return unknown;
@@ -113,16 +115,23 @@ function resolveParameter(binding: QueryBinding, name: string): Parameter | unde
   return { name, path, key };
 }
 
-function isOfNewerEnum({ path, key }: Parameter, value: string): boolean {
+/** Returns whether a value is ignored because its enum may be a newer one. */
+function isOfNewerEnum({ lenient, shortEnumNames }: QueryBinding, { path, key }: Parameter, value: string): boolean {
+  if (!lenient) return false;
   const leaf = leafOf(path);
   const takesEnum = leaf.fieldKind !== "map" || key !== undefined;
-  return takesEnum && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value);
+  return takesEnum && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value, shortEnumNames);
 }
 
-function setParameter({ name, path, key }: Parameter, text: string, fields: FieldValues, seen: Set<string>): void {
+function setParameter(
+  { shortEnumNames }: QueryBinding,
+  { name, path, key }: Parameter,
+  text: string,
+  { fields, seen }: { readonly fields: FieldValues; readonly seen: Set<string> },
+): void {
   const leaf = leafOf(path);
   try {
-    const value = parseParameter(leaf, key, text);
+    const value = parseParameter(leaf, key, text, shortEnumNames);
     const place = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
     if (leaf.fieldKind !== "list" && seen.has(place)) throw new FieldProblem("is set more than once");
     seen.add(place);
@@ -134,12 +143,12 @@ function setParameter({ name, path, key }: Parameter, text: string, fields: Fiel
 }
 
 /** Returns the value of a field, or of an element of it; for a map, key and value of an entry. */
-function parseParameter(leaf: DescField, key: string | undefined, text: string): unknown {
+function parseParameter(leaf: DescField, key: string | undefined, text: string, shortEnumNames: boolean): unknown {
   if (leaf.fieldKind === "map") {
-    const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf);
+    const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf, shortEnumNames);
     if (parseEntry !== undefined && key !== undefined) return parseEntry(key, text);
   }
-  const parse = createUrlTextParser(leaf);
+  const parse = createUrlTextParser(leaf, shortEnumNames);
   if (parse === undefined) throw new FieldProblem("cannot be set by a query parameter");
   return parse(text);
 }

@@ -1,6 +1,6 @@
-import type { DescField, DescMessage, JsonValue, Message, ScalarType } from "@bufbuild/protobuf";
+import type { DescEnum, DescField, DescMessage, JsonValue, Message, ScalarType } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
-import { createJsonFieldWriter, createJsonMessageWriter } from "../json/index.ts";
+import { createJsonFieldWriter, createJsonMessageWriter, type JsonStyle, shortEnumName } from "../json/index.ts";
 import { findProtoField } from "./field-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 import { RuleProblem } from "./rule-problem.ts";
@@ -47,7 +47,7 @@ export function createJsonWriter(
   const field = findProtoField(output, responseBody);
   if (field === undefined) throw new RuleProblem(`response_body "${responseBody}" is no field of ${output.typeName}`);
   const write = createJsonFieldWriter(field, options);
-  const zero = JSON.stringify(zeroJson(field));
+  const zero = JSON.stringify(zeroJson(field, options));
   return (message) => write(message) ?? zero;
 }
 
@@ -57,22 +57,28 @@ export function jsonResponse(json: string): RestResponse {
 }
 
 // JSON leaves out fields that are zero, but a whole body has to be something.
-function zeroJson(field: DescField): JsonValue {
+function zeroJson(field: DescField, { shortEnumNames, int64Numbers }: JsonStyle): JsonValue {
   switch (field.fieldKind) {
     case "list":
       return [];
     case "map":
       return {};
     case "enum":
-      return field.enum.values[0]?.name ?? 0;
+      return zeroOfEnum(field.enum, shortEnumNames === true);
     case "message":
       return null;
     default:
-      return zeroScalarJson(field.scalar);
+      return zeroScalarJson(field.scalar, int64Numbers === true);
   }
 }
 
-function zeroScalarJson(scalar: ScalarType): JsonValue {
+function zeroOfEnum(desc: DescEnum, short: boolean): JsonValue {
+  const name = desc.values[0]?.name ?? 0;
+  return (short && name !== 0 ? shortEnumName(desc, name) : undefined) ?? name;
+}
+
+function zeroScalarJson(scalar: ScalarType, int64Numbers: boolean): JsonValue {
   const zero = scalarZeroValue(scalar, true);
+  if (int64Numbers && zero === "0") return 0;
   return zero instanceof Uint8Array ? "" : zero;
 }

@@ -1,5 +1,5 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import type { ReadJsonOptions, WriteJsonOptions } from "../json/index.ts";
+import type { JsonStyle, ReadJsonOptions, ReadServiceJsonOptions, WriteJsonOptions } from "../json/index.ts";
 import type { ErrorRecordPolicy } from "./error-to-rest.ts";
 import type { OutsideHttpRule } from "./http-rule.ts";
 
@@ -46,7 +46,7 @@ export interface RestOptions {
   /**
    * Selects services whose queries may set entries of maps, as in grpc-gateway: `labels[color]=red`, where the values
    * have a text form. An entry is set once. The price: such URLs mean something to this gateway and its peer alone, and
-   * OpenAPI cannot describe them.
+   * few generators of clients know how OpenAPI describes them.
    */
   readonly mapsInQuery?: (service: DescService) => boolean;
   /**
@@ -64,6 +64,17 @@ export interface RestOptions {
    * looks complete, as one of lines does, and errors name the message instead of the line.
    */
   readonly jsonClientStreams?: (service: DescService) => boolean;
+  /**
+   * Selects services whose enum values may lack the name of their enum, where that is the prefix of all: `RED` for
+   * `COLOR_RED` of the enum `Color`. Answers have the short names. The price: clients that know the whole names alone do
+   * not understand the answers, and a value has two URLs.
+   */
+  readonly shortEnumNames?: (service: DescService) => boolean;
+  /**
+   * Selects services whose answers have 64-bit integers as JSON numbers. Those beyond 2^53, which most clients would
+   * misread, stay strings. The price: the type of a value depends on its size, so clients must take both.
+   */
+  readonly int64Numbers?: (service: DescService) => boolean;
   /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
   readonly omit?: readonly string[];
   /** Rules from outside the definition. Each replaces the annotation of its RPC. */
@@ -85,8 +96,9 @@ export interface RestRouteOptions extends RestOptions {
 /** {@link RestRouteOptions} as they are for the bindings of one service. */
 export interface BindingOptions {
   readonly emptyResponse: 200 | 204;
-  readonly readJson: ReadJsonOptions;
-  readonly writeJson: WriteJsonOptions;
+  readonly readJson: ReadServiceJsonOptions;
+  readonly writeJson: JsonStyle;
+  readonly shortEnumNames: boolean;
   readonly lenient: boolean;
   readonly sameValueAsPath: boolean;
   readonly updateMaskFromBody: boolean;
@@ -102,10 +114,15 @@ export interface BindingOptions {
 /** Returns the options of the bindings of a service. */
 export function bindingOptionsOf(service: DescService, options: RestRouteOptions): BindingOptions {
   const lenient = options.lenient?.(service) === true;
+  const shortEnumNames = options.shortEnumNames?.(service) === true;
+  const int64Numbers = options.int64Numbers?.(service) === true;
+  const { writeJson = {} } = options;
   return {
     emptyResponse: options.emptyResponse ?? 200,
-    readJson: { ...options.json, unknownFields: lenient ? "ignore" : "reject" },
-    writeJson: options.writeJson ?? {},
+    readJson: { ...options.json, unknownFields: lenient ? "ignore" : "reject", shortEnumNames },
+    // The same object for all services without these options, because writers are compiled for each.
+    writeJson: shortEnumNames || int64Numbers ? { ...writeJson, shortEnumNames, int64Numbers } : writeJson,
+    shortEnumNames,
     lenient,
     sameValueAsPath: options.sameValueAsPath?.(service) === true,
     updateMaskFromBody: options.updateMaskFromBody?.(service) === true,

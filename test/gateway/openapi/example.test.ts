@@ -115,7 +115,13 @@ describe("an example", () => {
 
   test("and its schema require one member of a oneof at most", () => {
     const chain = chainOf(["One", "Two"], false);
-    const schemas = new Schemas({ comments: new Map(), useProtoFieldName: true, abridged: new Set() });
+    const schemas = new Schemas({
+      comments: new Map(),
+      useProtoFieldName: true,
+      shortEnumNames: false,
+      int64Numbers: false,
+      abridged: new Set(),
+    });
     const { required, examples } = schemas.ofObject(chain);
     expect({ required, examples }).toEqual({
       required: ["next"],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createGateway } from "../../../src/gateway/index.ts";
+import { createGateway, createOpenApi } from "../../../src/gateway/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { exchangeFetch } from "../../support/carriers/fetch.ts";
 import { createSink } from "../../support/gateway/ask-sink.ts";
 import { kitchenSinkOptions } from "../../support/gateway/kitchen-sink.ts";
@@ -115,6 +116,27 @@ describe("entries of maps in a query", () => {
     expect(await createSink({})("GET /v1/query?labels[a]=b")).toEqual({
       httpStatus: 400,
       message: 'unknown query parameter "labels[a]"',
+    });
+  });
+
+  test("are described as objects", () => {
+    const described = createOpenApi([KitchenSink], {
+      info: { title: "t", version: "1" },
+      rest: { mapsInQuery: () => true },
+    });
+    const parameters = described.paths["/v1/query"]?.get?.parameters ?? [];
+    expect(parameters.filter(({ style }) => style !== undefined).map(({ name }) => name)).toEqual([
+      "labels",
+      "counts",
+      "palette",
+      "blobByName",
+    ]);
+    expect(parameters.find(({ name }) => name === "counts")).toEqual({
+      name: "counts",
+      in: "query",
+      schema: { type: "object", additionalProperties: { type: "integer", format: "int32" } },
+      style: "deepObject",
+      explode: true,
     });
   });
 });

@@ -1,0 +1,123 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { anyPack } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { createGateway, createOpenApi, type RestOptions } from "../../../src/gateway/index.ts";
+import { Color, KitchenSink, NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { createSink } from "../../support/gateway/ask-sink.ts";
+import { kitchenSinkRegistry } from "../../support/gateway/kitchen-sink.ts";
+
+// rest.shortEnumNames and rest.int64Numbers.
+
+/** Returns the text of an answer over REST, and over Connect, which no option of REST changes. */
+async function answersOf(
+  sink: MessageInitShape<typeof SinkSchema>,
+  rest: RestOptions,
+  path = "/v1/query",
+): Promise<{ readonly rest: string; readonly connect: string }> {
+  const { fetch } = createGateway({
+    rest,
+    jsonOptions: { registry: kitchenSinkRegistry },
+    routes: (router) =>
+      router.service(KitchenSink, { query: () => ({ sink }), unbound: () => ({ sink }), responseNested: () => sink }),
+  });
+  const unbound = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+  return {
+    rest: await (await fetch(new Request(`http://a${path}`))).text(),
+    connect: await (await fetch(new Request("http://a/kitchensink.v1.KitchenSink/Unbound", unbound))).text(),
+  };
+}
+
+describe("enum names without prefix", () => {
+  const rest: RestOptions = { shortEnumNames: () => true, mapsInQuery: () => true };
+  const ask = createSink(rest);
+
+  test.each([
+    { request: "GET /v1/query?f_enum=RED", sink: { fEnum: "RED" } },
+    { request: "GET /v1/query?f_enum=COLOR_RED", sink: { fEnum: "RED" } },
+    { request: "GET /v1/query?f_enum=1", sink: { fEnum: "RED" } },
+    { request: "GET /v1/query?f_enum=99", sink: { fEnum: 99 } },
+    { request: "GET /v1/query?colors=GREEN&colors=COLOR_RED", sink: { colors: ["GREEN", "RED"] } },
+    { request: "GET /v1/query?palette[a]=GREEN", sink: { palette: { a: "GREEN" } } },
+    { request: "GET /v1/enum/GREEN", sink: { fEnum: "GREEN" } },
+  ])("$request", async ({ request, sink }) => {
+    expect(await ask(request)).toEqual({ sink });
+  });
+
+  test("are read in a body", async () => {
+    const body = '{"fEnum":"RED","colors":["GREEN","COLOR_RED"],"palette":{"a":"RED"},"choiceEnum":"GREEN"}';
+    const sink = { fEnum: "RED", colors: ["GREEN", "RED"], palette: { a: "RED" }, choiceEnum: "GREEN" };
+    expect(await ask("POST /v1/sinks", body)).toEqual({ sink });
+  });
+
+  test.each(["red", "_RED", "COLOR_COLOR_RED", "", "OLOR_RED"])("are not %j", async (name) => {
+    expect(await ask(`GET /v1/query?f_enum=${name}`)).toMatchObject({ httpStatus: 400 });
+    expect(await ask("POST /v1/sinks", JSON.stringify({ fEnum: name }))).toMatchObject({ httpStatus: 400 });
+  });
+
+  test("are not read by default, nor over Connect", async () => {
+    expect(await createSink({})("GET /v1/query?f_enum=RED")).toMatchObject({ httpStatus: 400 });
+    expect(await createSink({})("POST /v1/sinks", '{"fEnum":"RED"}')).toMatchObject({ httpStatus: 400 });
+    const { connect } = await answersOf({ fEnum: Color.RED }, rest);
+    expect(connect).toBe('{"sink":{"fEnum":"COLOR_RED"}}');
+  });
+
+  test("are the zero of a whole body", async () => {
+    expect(await answersOf({}, rest, "/v1/response/enum")).toMatchObject({ rest: '"UNSPECIFIED"' });
+  });
+
+  test("that a lenient service does not know are ignored", async () => {
+    const lenient = createSink({ ...rest, lenient: () => true });
+    expect(await lenient("GET /v1/query?colors=BLUE&colors=RED")).toEqual({ sink: { colors: ["RED"] } });
+  });
+
+  test("are in the description beside the whole ones", () => {
+    const { components } = createOpenApi([KitchenSink], { info: { title: "t", version: "1" }, rest });
+    expect(components?.schemas?.["Color"]).toMatchObject({
+      enum: ["UNSPECIFIED", "RED", "GREEN", "COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN"],
+    });
+  });
+});
+
+describe("64-bit integers as numbers", () => {
+  const rest: RestOptions = { int64Numbers: () => true };
+  const most = 9007199254740991n;
+
+  test.each<{ name: string; sink: MessageInitShape<typeof SinkSchema>; want: string }>([
+    { name: "small", sink: { fInt64: 7n, fUint64: 7n, fSint64: -7n }, want: '{"fInt64":7,"fUint64":7,"fSint64":-7}' },
+    { name: "the largest", sink: { fInt64: most, fSint64: -most }, want: `{"fInt64":${most},"fSint64":-${most}}` },
+    { name: "larger, which stay texts", sink: { fInt64: most + 1n }, want: '{"fInt64":"9007199254740992"}' },
+    { name: "far larger", sink: { fUint64: 2n ** 64n - 1n }, want: '{"fUint64":"18446744073709551615"}' },
+    { name: "negative and larger", sink: { fInt64: -most - 2n }, want: '{"fInt64":"-9007199254740993"}' },
+    { name: "in lists", sink: { ids: [1n, 2n ** 60n] }, want: '{"ids":[1,"1152921504606846976"]}' },
+    { name: "in wrappers and fields of text", sink: { wInt64: 0n, longText: "7" }, want: '{"wInt64":0,"longText":7}' },
+    { name: "in messages", sink: { nested: { number: 7n } }, want: '{"nested":{"number":7}}' },
+    {
+      name: "in an Any",
+      sink: { any: anyPack(NestedSchema, create(NestedSchema, { number: 7n })) },
+      want: '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","number":7}}',
+    },
+    { name: "as keys, which are texts", sink: { nestedById: { "7": {} } }, want: '{"nestedById":{"7":{}}}' },
+  ])("are written: $name", async ({ sink, want }) => {
+    expect((await answersOf(sink, rest)).rest).toBe(`{"sink":${want}}`);
+  });
+
+  test.each([
+    { path: "/v1/response/int64", sink: {}, want: "0" },
+    { path: "/v1/response/int64", sink: { fInt64: 2n ** 53n }, want: '"9007199254740992"' },
+    { path: "/v1/response/string", sink: { fString: "0" }, want: '"0"' },
+  ])("are written as a whole body: $want", async ({ path, sink, want }) => {
+    expect((await answersOf(sink, rest, path)).rest).toBe(want);
+  });
+
+  test("are texts by default, and over Connect", async () => {
+    expect((await answersOf({ fInt64: 7n }, {})).rest).toBe('{"sink":{"fInt64":"7"}}');
+    expect((await answersOf({ fInt64: 7n }, rest)).connect).toBe('{"sink":{"fInt64":"7"}}');
+  });
+
+  test("are integers or texts in the description", () => {
+    const { components } = createOpenApi([KitchenSink], { info: { title: "t", version: "1" }, rest });
+    expect(components?.schemas?.["Nested"]).toMatchObject({
+      properties: { number: { type: ["integer", "string"], format: "int64" } },
+    });
+  });
+});
