@@ -121,8 +121,8 @@ function listOf(value: unknown): unknown[] {
   throw new TypeError("not a list");
 }
 
-// Of all other fields null means that they are not set.
-function takesNull({ message, enum: enumeration }: DescField): boolean {
+/** Returns whether JSON `null` is a value of this field. Of all other fields it means that they are not set. */
+export function takesNull({ message, enum: enumeration }: DescField): boolean {
   return message?.typeName === "google.protobuf.Value" || (enumeration !== undefined && isNullValue(enumeration));
 }
 

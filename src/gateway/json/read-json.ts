@@ -1,13 +1,15 @@
-import type { DescField, DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonValue, Message, MessageShape, Registry } from "@bufbuild/protobuf";
 import { isMessage } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
-import { refuseOtherMember } from "./field-values.ts";
+import { asFieldValues, type FieldValues, refuseOtherMember } from "./field-values.ts";
 import { JsonScanner } from "./json-scanner.ts";
 import { messageReaders } from "./message-reader.ts";
+import { parsePlain } from "./parse-plain.ts";
+import { createPlainReaders, type PlainFieldReader, type PlainReaders, unsure } from "./plain-readers.ts";
 import type { BoundFields, FieldNotes, ReadContext } from "./read-context.ts";
 import { requireFields } from "./required-fields.ts";
 import { UnknownNames } from "./unknown-names.ts";
@@ -89,12 +91,21 @@ export function readPartialJson<Desc extends DescMessage>(
   into?: Message,
   notes?: FieldNotes,
 ): JsonReadResult<Desc> {
-  return readText(json, options, sameAsBound, notes, (context) => {
-    if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, { bound, into });
-    const message = context.messages.readerOf(desc)(context);
-    if (!isMessage(message, desc)) throw new TypeError(`the reader of ${desc.typeName} made something else`);
-    return message;
-  });
+  return readText(
+    json,
+    options,
+    { sameAsBound, notes },
+    (context) => {
+      if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, { bound, into });
+      return asMessageOf(desc, context.messages.readerOf(desc)(context));
+    },
+    (value, readers) => {
+      const message = asMessageOf(desc, readers.of(desc)(value));
+      return into === undefined
+        ? message
+        : mergeInto(asMessageOf(desc, into), message, value, readers.fieldsOf(desc), bound);
+    },
+  );
 }
 
 /** Reads the value of one field into a message and returns what was ignored. */
@@ -123,35 +134,52 @@ export function createJsonFieldReader(
     context.path.pop();
   };
   return (message, json, notes) =>
-    readText(json, options, sameAsBound, notes, (context) => read(context, message)).ignored;
+    readText(
+      json,
+      options,
+      { sameAsBound, notes },
+      (context) => read(context, message),
+      (value, readers) => {
+        if (below !== undefined) throw unsure;
+        readers.fieldsOf(field.parent).get(field.name)?.read(message, value);
+      },
+    ).ignored;
 }
 
+/** What the reading of one text takes into account besides its options. */
+type TextRules = Pick<ReadContext, "sameAsBound" | "notes">;
+
+// One truth: what the quick way is not sure of, the exact way reads once more, and what it says holds.
 function readText<Value>(
   json: Uint8Array | string,
   options: ReadServiceJsonOptions,
-  sameAsBound: boolean,
-  notes: FieldNotes | undefined,
-  read: (context: ReadContext) => Value,
+  rules: TextRules,
+  readExactly: (context: ReadContext) => Value,
+  readPlain: (value: JsonValue, readers: PlainReaders) => Value,
 ): { readonly message: Value; readonly ignored: UnknownNames } {
   const rejectUnknown = options.unknownFields !== "ignore";
+  const spelling = spellingOf(options);
   const unknown = new UnknownNames();
   const path: PathStep[] = [];
   try {
+    const text = toText(json);
+    // What a text sets is noted by the exact reader.
+    const quickly = rules.notes === undefined ? readQuickly(text, spelling, readPlain) : undefined;
+    if (quickly !== undefined) return { message: quickly.value, ignored: unknown };
     const context: ReadContext = {
-      scanner: new JsonScanner(toText(json)),
+      ...rules,
+      scanner: new JsonScanner(text),
       rejectUnknown,
-      shortEnumNames: options.shortEnumNames === true,
-      canonicalIntegers: options.canonicalIntegers === true,
+      shortEnumNames: spelling.shortEnumNames,
+      canonicalIntegers: spelling.canonical,
       registry: options.registry,
       unknown,
       path,
-      sameAsBound,
-      notes,
       messages: messageReaders,
       anyDepth: 0,
       typeUrls: undefined,
     };
-    const message = read(context);
+    const message = readExactly(context);
     context.scanner.finish();
     if (rejectUnknown && unknown.count > 0) throw new FieldProblem(unknown.describe("field"));
     return { message, ignored: unknown };
@@ -160,6 +188,58 @@ function readText<Value>(
     const where = path.length === 0 ? "" : `${printPath(path)}: `;
     throw codedError("ERR_MESSAGE_INVALID", where + error.message, Code.InvalidArgument);
   }
+}
+
+function spellingOf({ canonicalIntegers, shortEnumNames }: ReadServiceJsonOptions): PlainReaders {
+  return (canonicalIntegers === true ? canonical : anySpelling)[shortEnumNames === true ? 1 : 0];
+}
+
+const anySpelling = [createPlainReaders(false, false), createPlainReaders(false, true)] as const;
+const canonical = [createPlainReaders(true, false), createPlainReaders(true, true)] as const;
+
+function readQuickly<Value>(
+  text: string,
+  readers: PlainReaders,
+  read: (value: JsonValue, readers: PlainReaders) => Value,
+): { readonly value: Value } | undefined {
+  const json = parsePlain(text, readers.canonical);
+  if (json === undefined) return undefined;
+  try {
+    return { value: read(json, readers) };
+  } catch (error) {
+    if (error === unsure) return undefined;
+    throw error;
+  }
+}
+
+// Moves the fields that a text has set into the message in which the path has set its own.
+function mergeInto<Shape extends Message>(
+  into: Shape,
+  message: Message,
+  value: JsonValue,
+  readers: ReadonlyMap<string, PlainFieldReader>,
+  bound: BoundFields,
+): Shape {
+  const from: FieldValues = message;
+  const target: FieldValues = into;
+  const names = Object.keys(value ?? {});
+  const fields = names.flatMap((name) => readers.get(name)?.field ?? []);
+  // Before the first is moved, so that nothing is when one cannot be.
+  if (fields.some((field) => bound.has(field) || isOneofSet(target, field))) throw unsure;
+  for (const { localName, oneof } of fields) {
+    const property = oneof?.localName ?? localName;
+    if (Object.hasOwn(from, property)) target[property] = from[property];
+  }
+  return into;
+}
+
+function isOneofSet(fields: FieldValues, { oneof }: DescField): boolean {
+  return oneof !== undefined && asFieldValues(fields[oneof.localName])["case"] !== undefined;
+}
+
+function asMessageOf<Desc extends DescMessage>(desc: Desc, value: unknown): MessageShape<Desc> {
+  if (isMessage(value, desc)) return value;
+  throw new TypeError(`the reader of ${desc.typeName} made something else`);
 }
 
 function toText(json: Uint8Array | string): string {

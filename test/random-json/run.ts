@@ -1,0 +1,45 @@
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { Dice } from "../support/dice.ts";
+import { readBothWays } from "../support/gateway/both-readers.ts";
+import { testSeed } from "../support/test-seed.ts";
+
+// `npm run test:random-json`: random JSON texts for messages of many types, hostile ones among them. The quick reader,
+// which has JSON.parse read the text, must come to the same message, or the same error, as the exact one.
+//
+// `-- --texts 10000000 --seconds 3600` for longer; a text that is read differently names its seed, `-- --seed 42`
+// repeats it. Some faults show only after other texts: then start with an earlier seed, and more texts.
+
+const { values } = parseArgs({
+  options: {
+    texts: { type: "string", default: "200000" },
+    seconds: { type: "string", default: "45" },
+    seed: { type: "string" },
+  },
+});
+
+const most = Number(values.texts);
+const first = values.seed === undefined ? testSeed : Number(values.seed);
+const untilMs = performance.now() + Number(values.seconds) * 1000;
+const problems: string[] = [];
+let read = 0;
+let taken = 0;
+while (read < most && performance.now() < untilMs && problems.length < 10) {
+  const { isTaken, problem } = readBothWays(new Dice(first + read));
+  if (problem !== undefined) problems.push(`seed ${String(first + read)}: ${problem}`);
+  if (isTaken) taken += 1;
+  read += 1;
+}
+
+for (const problem of problems) process.stderr.write(`${problem}\n`);
+process.stdout.write(
+  `${String(read)} texts, ${String(taken)} of them messages; ${String(problems.length)} were read differently\n`,
+);
+const file = process.env["TEST_REPORT"];
+if (file !== undefined) {
+  writeFileSync(
+    file,
+    JSON.stringify({ numPassedTests: problems.length === 0 ? 1 : 0, numFailedTests: problems.length }),
+  );
+}
+process.exitCode = problems.length === 0 ? 0 : 1;
