@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:http2";
+import { buffer } from "node:stream/consumers";
 import type { LoadShape } from "./load/load.ts";
 
 /** Sends one request of a load and rejects unless it is answered as the load expects. */
@@ -25,6 +26,18 @@ export function grpcProbe(shape: LoadShape): Probe {
     const [trailer]: { "grpc-status"?: string }[] = await trailers;
     session.close();
     if (trailer?.["grpc-status"] !== "0") throw new Error(`the call failed: ${JSON.stringify(trailer)}`);
+  };
+}
+
+/** A probe over HTTP/2 that also looks at the message of the answer. @param check - throws if it is another one */
+export function grpcAnswerProbe(shape: LoadShape, check: (message: Uint8Array) => void): Probe {
+  return async (port) => {
+    const session = connect(`http://127.0.0.1:${String(port)}`);
+    const stream = session.request({ ":method": shape.httpMethod, ":path": shape.path, ...shape.header });
+    const answer = await buffer(stream.end(shape.body));
+    session.close();
+    // Behind the prefix of its envelope.
+    check(answer.subarray(5));
   };
 }
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { libraryScenarios } from "../../bench/library-scenarios.ts";
 import { messageScenarios } from "../../bench/message-scenarios.ts";
 import { parseOptions } from "../../bench/options.ts";
 import { scenarios } from "../../bench/scenarios.ts";
@@ -15,7 +16,7 @@ const commands = lines.map((line) => line.replace(/\s+#.*$/, ""));
 
 const isOfBench = (command: string): boolean => command.startsWith("npm run bench");
 
-const known = [...scenarios, ...messageScenarios].map(({ name }) => name);
+const known = [...scenarios, ...messageScenarios, ...libraryScenarios].map(({ name }) => name);
 
 test.each(commands.filter(isOfBench))("the bench understands the words of %s", (command) => {
   const { only = "" } = parseOptions(command.split(" ").slice(4));

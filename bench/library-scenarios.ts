@@ -1,0 +1,77 @@
+import { create, type DescMessage, equals, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import {
+  BookSchema,
+  GetBookRequestSchema,
+  ImportBooksRequestSchema,
+  ImportBooksResponseSchema,
+  LibraryService,
+  ListBooksRequestSchema,
+  ListBooksResponseSchema,
+} from "../test/gen/library/v1/library_pb.ts";
+import type { LoadShape } from "./load/load.ts";
+import { grpcAnswerProbe } from "./probe.ts";
+import { http2Load, ownName, server, type Scenario, type Subject } from "./scenarios.ts";
+import { booksMax, makeBook, makeBooks } from "./servers/books.ts";
+
+const subjects: readonly Subject[] = [
+  server("node:http2", "servers/library-node-http2"),
+  server(ownName, "servers/library"),
+  server("grpc-js", "servers/library-grpc-js"),
+];
+
+const books = makeBooks(booksMax);
+
+/** What messages as most services have them cost over gRPC: a dozen fields, some 375 bytes, alone or a hundred of them. */
+export const libraryScenarios: readonly Scenario[] = [
+  scenario(
+    "grpc-get-book",
+    "a book as gRPC",
+    call("GetBook", GetBookRequestSchema, create(GetBookRequestSchema, { id: 1n })),
+    sameAs(BookSchema, makeBook(0)),
+  ),
+  scenario(
+    "grpc-list-books",
+    "a list of 100 books as gRPC, 38 KB",
+    call("ListBooks", ListBooksRequestSchema, create(ListBooksRequestSchema, { pageSize: booksMax })),
+    sameAs(ListBooksResponseSchema, create(ListBooksResponseSchema, { books })),
+  ),
+  scenario(
+    "grpc-import-books",
+    "100 books to the server as gRPC, 38 KB",
+    call("ImportBooks", ImportBooksRequestSchema, create(ImportBooksRequestSchema, { books })),
+    sameAs(ImportBooksResponseSchema, create(ImportBooksResponseSchema, { count: booksMax })),
+  ),
+];
+
+function scenario(name: string, title: string, shape: LoadShape, check: (message: Uint8Array) => void): Scenario {
+  return {
+    name,
+    title: `${title}, 4 connections with 16 open at once`,
+    shape,
+    load: http2Load(shape),
+    probe: grpcAnswerProbe(shape, check),
+    subjects,
+  };
+}
+
+function call<Desc extends DescMessage>(rpc: string, desc: Desc, request: MessageShape<Desc>): LoadShape {
+  const message = toBinary(desc, request);
+  const body = Buffer.alloc(5 + message.byteLength);
+  body.writeUInt32BE(message.byteLength, 1);
+  body.set(message, 5);
+  return {
+    httpMethod: "POST",
+    path: `/${LibraryService.typeName}/${rpc}`,
+    header: { "content-type": "application/grpc+proto", te: "trailers" },
+    body,
+    connections: 4,
+    streams: 16,
+  };
+}
+
+/** Returns what throws unless an answer has the same meaning, in whatever order its maps are. */
+function sameAs<Desc extends DescMessage>(desc: Desc, expected: MessageShape<Desc>): (message: Uint8Array) => void {
+  return (message) => {
+    if (!equals(desc, fromBinary(desc, message), expected)) throw new Error(`another ${desc.typeName} was answered`);
+  };
+}

@@ -1,0 +1,32 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
+import {
+  Book,
+  LibraryServiceService,
+  type LibraryServiceServer,
+  ListBooksResponse,
+} from "../../test/gen/grpc-js/library/v1/library.ts";
+import { ListBooksResponseSchema } from "../../test/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks } from "./books.ts";
+import { serve } from "./serve.ts";
+
+// grpc-js with the stubs and messages of ts-proto, which are made of the same bytes.
+const all = toBinary(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: makeBooks(booksMax) }));
+const { books } = ListBooksResponse.decode(all);
+
+const library: LibraryServiceServer = {
+  getBook: (_, done) => done(null, books[0] ?? Book.create()),
+  listBooks: ({ request }, done) => done(null, { books: books.slice(0, request.pageSize), nextPageToken: "" }),
+  createBook: ({ request }, done) => done(null, request),
+  importBooks: ({ request }, done) => done(null, { count: request.books.length }),
+};
+
+await serve(async () => {
+  const server = new Server();
+  server.addService(LibraryServiceService, library);
+  const credentials = ServerCredentials.createInsecure();
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync("127.0.0.1:0", credentials, (error, bound) => (error === null ? resolve(bound) : reject(error)));
+  });
+  return { port };
+});

@@ -1,0 +1,14 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import { booksMax, makeBooks } from "./books.ts";
+import { LibraryService } from "../../test/gen/library/v1/library_pb.ts";
+
+const books = makeBooks(booksMax);
+const [book] = books;
+
+/** The library: its books are there before anybody asks, so that a call costs what its messages cost. */
+export const library: ServiceImpl<typeof LibraryService> = {
+  getBook: () => book ?? {},
+  listBooks: ({ pageSize }) => ({ books: books.slice(0, pageSize) }),
+  createBook: (created) => created,
+  importBooks: ({ books: imported }) => ({ count: imported.length }),
+};
