@@ -20,6 +20,7 @@ const declared = [
   { file: "src/gateway/json/read-json.ts", type: "ReadJsonOptions", prefix: "rest.json." },
   { file: "src/gateway/calls/cors.ts", type: "CorsOptions", prefix: "cors." },
   { file: "src/gateway/carriers/sockets/listener.ts", type: "ListenOptions", prefix: "" },
+  { file: "src/gateway/carriers/sockets/connection-ages.ts", type: "ConnectionAgeOptions", prefix: "" },
   { file: "src/gateway/carriers/sockets/bind.ts", type: "BindOptions", prefix: "" },
   { file: "src/gateway/carriers/limits.ts", type: "Limits", prefix: "" },
   { file: `${connect}/router.d.ts`, type: "ConnectRouterOptions", prefix: "" },

@@ -6,6 +6,8 @@ export interface Waited {
   readonly stage: Stage;
   /** Whether some of the next head has arrived. */
   readonly headBegun: boolean;
+  /** Whether the connection is to end when it is idle for a moment. */
+  readonly retired: boolean;
   /** Whether the client has ended its side. */
   readonly clientEnded: boolean;
   /** Whether the client may be sent interim answers. */
@@ -41,7 +43,7 @@ export class Deadlines {
   }
 
   /** Returns what to do because of the time that has passed. */
-  look({ stage, headBegun, clientEnded, canProbe, begun, congested, stalled }: Waited): Due {
+  look({ stage, headBegun, retired, clientEnded, canProbe, begun, congested, stalled }: Waited): Due {
     const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#limits;
     const waitedMs = this.#looks++ * this.#lookEveryMs;
     const lingerMs = Math.min(lingerMsMax, requestTimeoutMs);
@@ -52,7 +54,8 @@ export class Deadlines {
       // An answer that is not taken has a time-out of its own, and nothing is read meanwhile.
       this.restart();
     } else if (stage === "head") {
-      if (!headBegun) return waitedMs >= idleTimeoutMs ? "end" : "nothing";
+      const idleMs = retired ? Math.min(retiredIdleMs, idleTimeoutMs) : idleTimeoutMs;
+      if (!headBegun) return waitedMs >= idleMs ? "end" : "nothing";
       return waitedMs >= Math.min(headerTimeoutMs, requestTimeoutMs) ? "refuse" : "nothing";
     } else if (stage === "over") {
       return waitedMs >= lingerMs ? "cut" : "nothing";
@@ -67,6 +70,10 @@ export class Deadlines {
     return "nothing";
   }
 }
+
+/** Milliseconds for which a retired connection must be idle before it is ended. */
+// A client that has calls to send has sent the next one by then, and its answer ends the connection without a loss.
+export const retiredIdleMs = 1000;
 
 /** What is to be done: cut the connection, refuse the request, end an idle connection, or ask for a sign of life. */
 export type Due = "cut" | "refuse" | "end" | "probe" | "nothing";

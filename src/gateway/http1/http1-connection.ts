@@ -71,6 +71,8 @@ export class Http1Connection implements RequestParts, BodySource {
   /** Whether the answer to the current request, or to the next, is the last of the connection. */
   #isLast = false;
   #isDraining = false;
+  /** Whether it is so old that it ends when it is idle for a moment. */
+  #isRetired = false;
   #clientEnded = false;
   #droppedBytes = 0;
 
@@ -103,6 +105,11 @@ export class Http1Connection implements RequestParts, BodySource {
   /** Ends the connection with the next answer after which no pipelined request is waiting. */
   drain(): void {
     this.#isDraining = true;
+  }
+
+  /** Ends the connection as {@link drain} does, or once it has no request for a second. */
+  retire(): void {
+    this.#isDraining = this.#isRetired = true;
   }
 
   /** RFC 9110 §10.1.1: tells the client to send the body, of which nothing has arrived, if it waits for that. */
@@ -173,6 +180,7 @@ export class Http1Connection implements RequestParts, BodySource {
     const due = this.#deadlines.look({
       stage,
       headBegun: this.#reader.incoming.left > 0,
+      retired: this.#isRetired,
       clientEnded: this.#clientEnded,
       canProbe: this.#head.section.httpVersion === "1.1" && !this.#begun,
       begun: this.#begun,

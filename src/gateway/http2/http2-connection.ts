@@ -122,6 +122,11 @@ export class Http2Connection implements StreamCarrier {
     this.#after(drainPingTimeoutMs, () => this.#finalGoAway());
   }
 
+  /** The same, for a connection that is old. */
+  retire(): void {
+    this.drain();
+  }
+
   /** Ends the connection at once. */
   destroy(): void {
     this.#socket.destroy();

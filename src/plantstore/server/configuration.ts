@@ -115,6 +115,10 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
       "PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: a file has one writer",
     ],
     [sharesPort(configuration), "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT"],
+    [
+      given("maxConnectionAgeGraceMs") && !given("maxConnectionAgeMs"),
+      "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS needs PLANTSTORE_MAX_CONNECTION_AGE_MS",
+    ],
     [isUnix && workers > 1, "PLANTSTORE_WORKERS must be 1 with a Unix socket: processes share a TCP port alone"],
     [
       isUnix && proxyProtocol === "on" && given("tlsCertFile"),

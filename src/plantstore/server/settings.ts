@@ -22,6 +22,8 @@ export interface Configuration extends CredentialConfiguration {
   readonly port: number;
   readonly socketMode: number;
   readonly workers: number;
+  readonly maxConnectionAgeMs: number | undefined;
+  readonly maxConnectionAgeGraceMs: number | undefined;
   /** Where plants are stored, by `DATABASE_URL`, or without it by `databaseUrlFile`. */
   readonly database: Database;
   readonly databaseUrlFile: PostgresLocation | undefined;
@@ -50,6 +52,9 @@ const drainMsMax = 3_600_000;
 
 /** More than any machine has cores, so that a typing error cannot exhaust it. */
 const workersMax = 256;
+
+/** A year, beyond which an age limits nothing. */
+const connectionAgeMsMax = 31_536_000_000;
 
 /** More than a process serves: above it a limit limits nothing. */
 const callsPerSecondMax = 1_000_000;
@@ -83,6 +88,16 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     about: "processes that share the port; more than one with postgres:// only",
     fallback: "1",
     read: wholeNumber(1, workersMax),
+  },
+  maxConnectionAgeMs: {
+    variable: "PLANTSTORE_MAX_CONNECTION_AGE_MS",
+    about: "after how long a connection is ended, up to a tenth sooner or later, so that clients spread over servers",
+    read: wholeNumber(1, connectionAgeMsMax, "milliseconds"),
+  },
+  maxConnectionAgeGraceMs: {
+    variable: "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS",
+    about: "how long its calls may take after that; without it each may finish",
+    read: wholeNumber(1, connectionAgeMsMax, "milliseconds"),
   },
   database: {
     title: "Plants",

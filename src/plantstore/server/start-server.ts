@@ -126,13 +126,14 @@ function openLogs(
 
 function listen(
   server: PlantServer,
-  { host, port, socketMode }: Configuration,
+  { host, port, socketMode, maxConnectionAgeMs, maxConnectionAgeGraceMs }: Configuration,
   { reusePort = false }: StartOptions,
   certificate: Certificate | undefined,
 ): Promise<BoundAddress> {
   const path = socketPathOf(host);
   const place = path === undefined ? { host, port } : { path, socketMode };
-  return server.listen({ ...place, reusePort, ...(certificate && { tls: certificate.current }) });
+  const ages = { maxConnectionAgeMs, maxConnectionAgeGraceMs };
+  return server.listen({ ...place, ...ages, reusePort, ...(certificate && { tls: certificate.current }) });
 }
 
 /** Returns what is served, and how, for the log line about the start. */

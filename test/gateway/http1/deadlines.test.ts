@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { defaultLimits } from "../../../src/gateway/carriers/limits.ts";
-import { Deadlines, type Due, lingerMsMax, type Waited } from "../../../src/gateway/http1/deadlines.ts";
+import { Deadlines, type Due, lingerMsMax, retiredIdleMs, type Waited } from "../../../src/gateway/http1/deadlines.ts";
 
 const lookEveryMs = 1_000;
 const waited: Waited = {
   stage: "answer",
   headBegun: false,
+  retired: false,
   clientEnded: false,
   canProbe: false,
   begun: false,
@@ -28,6 +29,16 @@ const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = defaultLimits;
 describe("a connection of HTTP/1.1 that waits", () => {
   test.each<{ name: string; wait: Partial<Waited>; want: readonly [Due, number] }>([
     { name: "for a request is ended when it is idle", wait: { stage: "head" }, want: ["end", idleTimeoutMs] },
+    {
+      name: "for a request, and is old, is ended soon",
+      wait: { stage: "head", retired: true },
+      want: ["end", retiredIdleMs],
+    },
+    {
+      name: "for a head, and is old, goes on",
+      wait: { stage: "head", headBegun: true, retired: true },
+      want: ["refuse", headerTimeoutMs],
+    },
     { name: "for a head", wait: { stage: "head", headBegun: true }, want: ["refuse", headerTimeoutMs] },
     { name: "for a body", wait: { stage: "body" }, want: ["refuse", requestTimeoutMs] },
     { name: "for a client to end its side", wait: { stage: "over" }, want: ["cut", lingerMsMax] },

@@ -1,9 +1,12 @@
+import { once } from "node:events";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:http2";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import type { Configuration } from "../../../src/plantstore/server/settings.ts";
 import { createSigningKey, startIdentityProvider, testAudience } from "../../support/auth/identity-provider.ts";
+import { within } from "../../support/deadline.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 import { type ConfiguredServer, startConfigured } from "../../support/server/start-configured.ts";
 
@@ -20,6 +23,23 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<void>
     expect(statSync(folder.file("s")).mode & 0o777).toBe(0o604);
   },
   workers: ["cli/workers.test.ts", "two workers"],
+  maxConnectionAgeMs: async () => {
+    await using server = await startConfigured({ PLANTSTORE_MAX_CONNECTION_AGE_MS: "20" });
+    const session = connect(server.baseUrl);
+    await within(once(session, "goaway"), "GOAWAY");
+  },
+  maxConnectionAgeGraceMs: async () => {
+    const ages = { PLANTSTORE_MAX_CONNECTION_AGE_MS: "20", PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "20" };
+    await using server = await startConfigured(ages);
+    const session = connect(server.baseUrl);
+    const watch = session.request({
+      ":method": "POST",
+      ":path": "/grpc.health.v1.Health/Watch",
+      "content-type": "application/grpc",
+    });
+    watch.on("error", () => {}).end(Buffer.alloc(5));
+    await within(once(watch, "close"), "the end of the stream");
+  },
   database: ["server/start-server.test.ts", "what a store does by itself is one line of the log each"],
   databaseUrlFile: ["server/database-url.test.ts", "is followed: user and password may change"],
   deletionsKeptHours: async () => {

@@ -57,6 +57,10 @@ export interface OwnConnection extends TakenConnection {
   readonly requests: number;
   /** Ends the connection once its requests are answered. */
   drain(): void;
+  /** Ends the connection, which is old, as {@link drain} does; also one of HTTP/1.1 that stays idle. */
+  retire(): void;
+  /** Ends the connection at once. */
+  destroy(): void;
 }
 
 /** Serves the connections of a port that speak one version of HTTP. Never listens itself. */
@@ -78,7 +82,7 @@ export class HttpServer {
   }
 
   /** Takes over a connection. Whatever was read of it must have been put back. */
-  take(socket: Socket): TakenConnection {
+  take(socket: Socket): OwnConnection {
     const connection = this.#connect(socket);
     // Accepted before the drain began, so it must be drained before its first request.
     if (this.#isDraining) connection.drain();

@@ -5,6 +5,7 @@ import { withCode } from "../../errors/index.ts";
 import { BacklogBudget, clientClosedRequest, type Peer } from "../index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
+import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
 import { type FirstProtocol, sniff, takeProxyHeader } from "./first-bytes.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, TakenConnection } from "./http-server.ts";
 import { createOwnHttp1Server } from "./own-http1-server.ts";
@@ -14,7 +15,7 @@ import { showPeer } from "./peer.ts";
 import { createTlsServer } from "./tls-server.ts";
 
 /** Where and how to listen. */
-export interface ListenOptions extends BindOptions {
+export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
   /**
    * Certificate and key, and with `requestCert` and `ca` client certificates. When set, connections without TLS are
    * closed unless `allowCleartext`.
@@ -56,6 +57,7 @@ export class Listener {
   readonly #sources = new WeakMap<Socket, Peer>();
   readonly #badRequests = new Map<number, number>();
   readonly #http2Errors = { connection: new Map<string, number>(), stream: new Map<string, number>() };
+  #ages: ConnectionAges | undefined;
   #deadlineMs = Number.POSITIVE_INFINITY;
   #drained: Promise<void> | undefined;
 
@@ -76,12 +78,16 @@ export class Listener {
     this.#servers = { http1: createOwnHttp1Server(this.#options), http2: createOwnHttp2Server(this.#options) };
   }
 
-  /** Starts to listen, once. Rejects with the errors of `net.Server`, such as EADDRINUSE. */
+  /**
+   * Starts to listen, once. Rejects with the errors of `net.Server`, such as EADDRINUSE, and with a RangeError for a
+   * time that is not above 0.
+   */
   async listen(options: ListenOptions): Promise<BoundAddress> {
     if (this.#net !== undefined) throw withCode(new Error("the gateway is listening already"), "ERR_OPTIONS");
     this.#isUnix = options.path !== undefined;
     if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined)
       throw withCode(new Error(noSourceInTls), "ERR_OPTIONS");
+    this.#ages = createConnectionAges(options);
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
     if (options.proxyProtocol === true) this.#proxiesWithHeader = this.#trustedProxies ?? nobody;
     this.#cleartext = options.tls === undefined || options.allowCleartext === true;
@@ -174,7 +180,9 @@ export class Listener {
     else if (this.#isUnix && socket.remoteAddress === undefined) showPeer(socket, { address: unixAddress, port: 0 });
     // Reading the address once makes node keep it after the connection has closed.
     void socket.remoteAddress;
-    this.#sockets.served(outer, this.#servers[version].take(socket));
+    const connection = this.#servers[version].take(socket);
+    this.#sockets.served(outer, connection);
+    this.#ages?.add(socket, connection);
   }
 
   async #closeGracefully(): Promise<void> {
