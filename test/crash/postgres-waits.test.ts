@@ -82,7 +82,7 @@ describe("a session", () => {
   });
 });
 
-test("a session keeps its connection when the server ends late one that it has let go of", { timeout }, async () => {
+test("a session keeps its connection when the server ends late one that it has released", { timeout }, async () => {
   const url = await server.createSchema();
   const ways: [client: Socket, upstream: Socket][] = [];
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {

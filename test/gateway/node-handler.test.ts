@@ -473,11 +473,11 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
 test("the handler leaves an answer alone that the application has begun itself", async () => {
   const called = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
-  const told = Promise.withResolvers<void>();
+  const reported = Promise.withResolvers<void>();
   const faults: unknown[] = [];
   const handler = mount({
     onFault: (fault) => void faults.push(fault),
-    onAnswer: () => told.resolve(),
+    onAnswer: () => reported.resolve(),
     admit: () => {
       called.resolve();
       return begun.promise;
@@ -488,7 +488,7 @@ test("the handler leaves an answer alone that the application has begun itself",
     void called.promise.then(async () => {
       if (!("stream" in response)) response.writeHead(503);
       begun.resolve();
-      await told.promise;
+      await reported.promise;
       end(response, "too late");
     });
   });

@@ -117,23 +117,23 @@ describe.each<Way>([
   ])("$name that ends at once", ({ request }) => {
     test("is told of with the status of its answer", async () => {
       // Read when it is told, as logs and metrics do; it may be another one later.
-      const told = Promise.withResolvers<object>();
-      const onAnswer = ({ httpStatus, error }: AnsweredRequest): void => told.resolve({ httpStatus, error });
+      const reported = Promise.withResolvers<object>();
+      const onAnswer = ({ httpStatus, error }: AnsweredRequest): void => reported.resolve({ httpStatus, error });
       await using greenhouse = await start(codingWith(same), [], { onAnswer });
       const answer = await exchange(greenhouse.address, version, request);
       expect(fieldValue(answer.header, "content-encoding")).toBe("same");
-      expect(await within(told.promise, "onAnswer")).toEqual({ httpStatus: 200, error: undefined });
+      expect(await within(reported.promise, "onAnswer")).toEqual({ httpStatus: 200, error: undefined });
     });
 
     test("is told of with the status of its error", async () => {
-      const told = Promise.withResolvers<object>();
+      const reported = Promise.withResolvers<object>();
       const onAnswer = ({ httpStatus, error }: AnsweredRequest): void =>
-        told.resolve({ httpStatus, code: error?.code });
+        reported.resolve({ httpStatus, code: error?.code });
       const implementation = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
       await using greenhouse = await start(codingWith(same), [], { onAnswer }, implementation);
       const answer = await exchange(greenhouse.address, version, request);
       expect(fieldValue(answer.header, "content-encoding")).toBe("same");
-      expect(await within(told.promise, "onAnswer")).toEqual({ httpStatus: 404, code: Code.NotFound });
+      expect(await within(reported.promise, "onAnswer")).toEqual({ httpStatus: 404, code: Code.NotFound });
     });
 
     test("is answered by an error if it cannot be compressed", async () => {

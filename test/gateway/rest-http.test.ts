@@ -38,7 +38,7 @@ afterAll(async () => {
 
 // A handler that has more to say than its message, under a prefix.
 async function startTalking(): Promise<TestGateway> {
-  const said = createGateway({
+  const talkative = createGateway({
     requestPathPrefix: "/api",
     routes: (router) =>
       router.rpc(Health.method.check, ({ service }, { responseHeader, responseTrailer }) => {
@@ -54,8 +54,8 @@ async function startTalking(): Promise<TestGateway> {
       rules: [{ selector: healthCheck, pattern: { case: "get", value: "/check/{service}" } }],
     },
   });
-  const address = await said.listen({ host: "127.0.0.1", port: 0 });
-  return { address, fetch: said.fetch, [Symbol.asyncDispose]: () => said.close() };
+  const address = await talkative.listen({ host: "127.0.0.1", port: 0 });
+  return { address, fetch: talkative.fetch, [Symbol.asyncDispose]: () => talkative.close() };
 }
 
 async function exchange(carrier: HttpVersion | "fetch", request: HttpRequest, to = gateway): Promise<HttpAnswer> {

@@ -323,7 +323,7 @@ describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) =
     ]);
   });
 
-  test("answers HEAD with its header, and lets go of the handler", async () => {
+  test("answers HEAD with its header, and ends the handler", async () => {
     const left = Promise.withResolvers<void>();
     await using greenhouse = await start({
       async *watchReadings() {

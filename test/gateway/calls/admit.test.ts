@@ -274,10 +274,10 @@ describe("admit", () => {
       const answer = await send(version, request);
       expect(answer.httpStatus).toBe(httpStatus);
       expect(asked).toMatchObject([{ procedure, protocol, peer: { address: "127.0.0.1" } }]);
-      const told = await greenhouse.answered(before + 1);
-      expect(told).toMatchObject({ procedure, protocol, httpStatus, httpMethod: request.httpMethod });
-      expect(told.path).toBe(request.path.split("?")[0]);
-      expect(told.contextValues.get(subjectKey)).toBe("alice");
+      const reported = await greenhouse.answered(before + 1);
+      expect(reported).toMatchObject({ procedure, protocol, httpStatus, httpMethod: request.httpMethod });
+      expect(reported.path).toBe(request.path.split("?")[0]);
+      expect(reported.contextValues.get(subjectKey)).toBe("alice");
       expect(subjects.every((subject) => subject === "alice")).toBe(true);
       expect(greenhouse.answers).toHaveLength(before + 1);
     },

@@ -22,9 +22,9 @@ describe.each(callings)("a unary call by $name", (calling) => {
           responseHeader.set("x-header", requestHeader.get("x-sent") ?? "");
           responseTrailer.set("x-trailer", "last");
           const left = timeoutMs() ?? 0;
-          const told = [method.name, service.typeName, requestMethod, new URL(url).pathname, values.get(noteKey)];
+          const reported = [method.name, service.typeName, requestMethod, new URL(url).pathname, values.get(noteKey)];
           const known = [protocolName.length > 0, signal.aborted, left > 10_000 && left <= 20_000];
-          return { bed, note: [...told, ...known].join(" ") };
+          return { bed, note: [...reported, ...known].join(" ") };
         },
       });
       const seen: Record<string, Headers> = {};

@@ -318,9 +318,9 @@ describe("an error that another server answered", () => {
         ...call,
         header: [...call.header, ...more],
       });
-      const said = JSON.stringify([header, trailer, String(body), decodeBase64Parts(body).toString("latin1")]);
-      expect(said).toContain("dry");
-      expect(said).not.toContain("secret");
+      const output = JSON.stringify([header, trailer, String(body), decodeBase64Parts(body).toString("latin1")]);
+      expect(output).toContain("dry");
+      expect(output).not.toContain("secret");
     }
   });
 });

@@ -224,7 +224,7 @@ test("a stream that an interceptor returns after its deadline is ended", async (
   await within(ended.promise, "the end of the stream");
 });
 
-test("a stream whose deadline passes lets go of its decoder, although its handler reads on no more", async () => {
+test("a stream whose deadline passes releases its decoder, although its handler reads on no more", async () => {
   const closed = Promise.withResolvers<void>();
   const named: StreamCompression = {
     name: "gzip",
@@ -260,7 +260,7 @@ test("a stream whose deadline passes lets go of its decoder, although its handle
   await within(closed.promise, "the end of the decoder");
 });
 
-test("a stream whose client goes away lets go of its encoder", async () => {
+test("a stream whose client goes away releases its encoder", async () => {
   const closed = Promise.withResolvers<void>();
   const named: StreamCompression = {
     name: "gzip",

@@ -98,9 +98,9 @@ describe("a callback that fails", () => {
 
   test("in several ways is reported for each", async () => {
     const faults: Fault[] = [];
-    let told = 0;
+    let received = 0;
     const onAnswer = (): never => {
-      throw told++ % 2 === 0 ? new Error("one") : new TypeError("another");
+      throw received++ % 2 === 0 ? new Error("one") : new TypeError("another");
     };
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onAnswer, ...collecting(faults) });
     for (const version of [...both, ...both])

@@ -451,7 +451,7 @@ describe("readings that come after the deadline of their call", () => {
   }
   /** Starts a greenhouse that reads some messages and, after the deadline and what else it is to wait for, the others. */
   const startLate = async ({ http2, read, goOn }: Late) => {
-    const heard = Promise.withResolvers<Readings>();
+    const received = Promise.withResolvers<Readings>();
     const greenhouse = await startGreenhouse(
       {
         async recordReadings(readings, { signal }) {
@@ -459,14 +459,14 @@ describe("readings that come after the deadline of their call", () => {
           for (let at = 0; at < read; at += 1) await iterator.next();
           await reasonOf(signal);
           await goOn;
-          heard.resolve(readAll({ [Symbol.asyncIterator]: () => iterator }));
+          received.resolve(readAll({ [Symbol.asyncIterator]: () => iterator }));
           return await stuck;
         },
       },
       {},
       { http2 },
     );
-    return { greenhouse, heard: heard.promise };
+    return { greenhouse, received: received.promise };
   };
 
   const lastAlone = [dataFrame(1, emptyMessage), dataFrame(1, Buffer.of(), frameFlag.endStream)];
@@ -474,12 +474,12 @@ describe("readings that come after the deadline of their call", () => {
   test.each(http2Servers)(
     "are missed in a stream whose end has come, but was not read, over HTTP/2, %s",
     async (http2) => {
-      const { greenhouse, heard } = await startLate({ http2, read: 1, goOn: Promise.resolve() });
+      const { greenhouse, received } = await startLate({ http2, read: 1, goOn: Promise.resolve() });
       await using _ = greenhouse;
       using connection = await openFrames(greenhouse.address);
       const header = [...grpcHeader(recordReadings), ["grpc-timeout", "100m"]] as const;
       connection.send(headersFrame(1, header), dataFrame(1, emptyMessage), ...lastWithEnd);
-      const { sensors, error } = await heard;
+      const { sensors, error } = await received;
       expect(sensors.length === 1 || error !== undefined).toBe(true);
     },
   );
@@ -494,7 +494,7 @@ describe("readings that come after the deadline of their call", () => {
     "are not left out of a whole stream over HTTP/2 by $engine, if $read were read before and the last comes $name",
     async ({ engine, read, frames }) => {
       const answered = Promise.withResolvers<void>();
-      const { greenhouse, heard } = await startLate({ http2: engine, read, goOn: answered.promise });
+      const { greenhouse, received } = await startLate({ http2: engine, read, goOn: answered.promise });
       await using _ = greenhouse;
       using connection = await openFrames(greenhouse.address);
       const header = [...grpcHeader(recordReadings), ["grpc-timeout", "30m"]] as const;
@@ -504,14 +504,14 @@ describe("readings that come after the deadline of their call", () => {
       connection.send(...frames, headersFrame(3, grpcHeader("/nothing"), frameFlag.endStream));
       await greenhouse.answered(2);
       answered.resolve();
-      const { sensors, error } = await heard;
+      const { sensors, error } = await received;
       expect(sensors.length === 2 - read || error !== undefined).toBe(true);
     },
   );
 
   test("leave their connection of HTTP/1.1 to the next request", async () => {
     const answered = Promise.withResolvers<void>();
-    const { greenhouse, heard } = await startLate({ http2: "own", read: 1, goOn: answered.promise });
+    const { greenhouse, received } = await startLate({ http2: "own", read: 1, goOn: answered.promise });
     await using _ = greenhouse;
     using connection = await openHttp1(greenhouse.address);
     // More than node reads ahead, and no more than is dropped on a connection that is kept.
@@ -530,7 +530,7 @@ describe("readings that come after the deadline of their call", () => {
     connection.write("GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n");
     expect((await connection.readAnswer()).httpStatus).toBe(404);
     answered.resolve();
-    expect((await heard).error).toBeDefined();
+    expect((await received).error).toBeDefined();
   });
 });
 

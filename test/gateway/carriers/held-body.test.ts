@@ -40,20 +40,20 @@ describe("a held body", () => {
     fc.assert(
       fc.property(steps, (given) => {
         const held = new HeldBody();
-        const wanted: Uint8Array[] = [];
+        const expected: Uint8Array[] = [];
         const taken: Uint8Array[] = [];
         for (const step of given) {
           if (step === "shift") taken.push(held.shift() ?? new Uint8Array(0));
           else if (step === "take all") taken.push(held.takeAll());
           else {
             const bytes = new Uint8Array(step[1]).fill(step[0]);
-            wanted.push(bytes);
+            expected.push(bytes);
             held.add(bytes);
           }
         }
         taken.push(held.takeAll());
         expect(held.byteLength).toBe(0);
-        expect(Buffer.concat(taken).equals(Buffer.concat(wanted))).toBe(true);
+        expect(Buffer.concat(taken).equals(Buffer.concat(expected))).toBe(true);
       }),
       { numRuns: 50 },
     );

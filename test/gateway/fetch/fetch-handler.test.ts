@@ -580,16 +580,17 @@ describe("a client over Fetch that goes away", () => {
 
   test("while its endpoint answers, is told of as such", async () => {
     const controller = new AbortController();
-    const told = Promise.withResolvers<object>();
+    const reported = Promise.withResolvers<object>();
     const answer: Endpoint["answer"] = async () => {
       controller.abort();
       return { httpStatus: 200, body: "late" };
     };
-    const onAnswer = ({ httpStatus, error }: AnsweredRequest): void => told.resolve({ httpStatus, code: error?.code });
+    const onAnswer = ({ httpStatus, error }: AnsweredRequest): void =>
+      reported.resolve({ httpStatus, code: error?.code });
     const fetch = serve({}, { endpoints: [{ path: "/page", open: true, answer }], onAnswer });
     const page: HttpRequest = { httpMethod: "GET", path: "/page", header: [] };
     expect((await openFetch(fetch, page, controller.signal)).status).toBe(499);
-    expect(await within(told.promise, "onAnswer")).toEqual({ httpStatus: 0, code: Code.Canceled });
+    expect(await within(reported.promise, "onAnswer")).toEqual({ httpStatus: 0, code: Code.Canceled });
   });
 
   test.each([
@@ -611,7 +612,7 @@ describe("a client over Fetch that goes away", () => {
     if (controller.signal.aborted) await expect(new Response(body).text()).rejects.toThrow();
   });
 
-  test("from a stream that it does not read, lets go of the handler", async () => {
+  test("from a stream that it does not read, ends the handler", async () => {
     const left = Promise.withResolvers<void>();
     const fetch = serve({
       async *watchReadings() {

@@ -71,9 +71,9 @@ async function watchOn(address: Address, watchers: number): Promise<FrameConnect
   const streamIds = Array.from({ length: watchers }, (_, index) => 2 * index + 1);
   const requests = streamIds.map((id) => [headersFrame(id, header), dataFrame(id, emptyMessage, frameFlag.endStream)]);
   connection.send(...requests.flat());
-  let told = 0;
+  let statuses = 0;
   await within(
-    connection.readUntil(({ type }) => type === frameType.data && ++told === watchers),
+    connection.readUntil(({ type }) => type === frameType.data && ++statuses === watchers),
     "the first answers",
   );
   return connection;
@@ -143,17 +143,17 @@ test.for([
   "a watcher of $named is told at once, then of the drain, and its stream does not hold up the drain",
   async ({ service, first }, { expect }) => {
     await using served = await serve();
-    const told: number[] = [];
+    const statuses: number[] = [];
     let end: unknown;
     try {
       for await (const { status } of served.health.watch({ service })) {
-        told.push(status);
-        if (told.length === 1) void served.drain();
+        statuses.push(status);
+        if (statuses.length === 1) void served.drain();
       }
     } catch (reason) {
       end = reason;
     }
-    expect(told).toEqual([first, Status.NOT_SERVING]);
+    expect(statuses).toEqual([first, Status.NOT_SERVING]);
     expect(end instanceof ConnectError && end.code).toBe(Code.Unavailable);
   },
 );
@@ -165,13 +165,13 @@ test.concurrent("a watcher is told of each change, and of nothing else", async (
       return problem;
     },
   });
-  const told: Status[] = [];
+  const statuses: Status[] = [];
   for await (const { status } of served.health.watch({})) {
-    told.push(status);
-    if (told.length === 3) break;
+    statuses.push(status);
+    if (statuses.length === 3) break;
     problem = problem === undefined ? "it is dry" : undefined;
   }
-  expect(told).toEqual([Status.SERVING, Status.NOT_SERVING, Status.SERVING]);
+  expect(statuses).toEqual([Status.SERVING, Status.NOT_SERVING, Status.SERVING]);
 });
 
 test.concurrent("a thousand may watch, on whatever connections, with one timer for all, and one more once another has left", async ({

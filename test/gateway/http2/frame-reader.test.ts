@@ -128,18 +128,18 @@ test("a server says the same to random frames in whatever chunks they come", asy
 
 /** What a server has said, however it cuts its bodies into frames and gives its windows back. */
 function saidIn(reply: Buffer): Said {
-  const said: Said = { bodies: {}, windows: {}, others: [] };
+  const output: Said = { bodies: {}, windows: {}, others: [] };
   for (let at = 0, end = 0; at < reply.byteLength; at = end) {
     end = at + 9 + reply.readUIntBE(at, 3);
     const [type, flags, streamId] = [reply[at + 3], reply.readUInt8(at + 4), reply.readUInt32BE(at + 5)];
     if (type === frameType.data) {
       const ends = (flags & frameFlag.endStream) !== 0 ? " ends" : "";
-      said.bodies[streamId] = `${said.bodies[streamId] ?? ""}${reply.toString("hex", at + 9, end)}${ends}`;
+      output.bodies[streamId] = `${output.bodies[streamId] ?? ""}${reply.toString("hex", at + 9, end)}${ends}`;
     } else if (type === frameType.windowUpdate) {
-      said.windows[streamId] = (said.windows[streamId] ?? 0) + reply.readUInt32BE(at + 9);
-    } else said.others.push(reply.toString("hex", at, end));
+      output.windows[streamId] = (output.windows[streamId] ?? 0) + reply.readUInt32BE(at + 9);
+    } else output.others.push(reply.toString("hex", at, end));
   }
-  return said;
+  return output;
 }
 
 /** The bodies and the windows are by stream. */

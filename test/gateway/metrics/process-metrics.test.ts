@@ -31,8 +31,8 @@ test("the process is measured in seconds and bytes", () => {
 
 test("the heap is told by its spaces, and collections by their kinds until nobody asks any more", async () => {
   const metrics = new Metrics();
-  const seriesOf = (wanted: string): MetricFamily["points"] =>
-    metrics.collect().find(({ name }) => name === wanted)?.points ?? [];
+  const seriesOf = (metricName: string): MetricFamily["points"] =>
+    metrics.collect().find(({ name }) => name === metricName)?.points ?? [];
   const majorCollections = (): number =>
     seriesOf("v8js.gc.duration")
       .flatMap((point) => ("counts" in point && point.attributes["v8js.gc.type"] === "major" ? point.counts : []))

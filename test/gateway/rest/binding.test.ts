@@ -108,12 +108,12 @@ describe("a lenient service", () => {
   });
 
   test("reports the first names of what it ignored, and the count of all", () => {
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const onIgnored = (_method: unknown, names: readonly string[], count: number): number =>
-      told.push({ first: names[0], last: names.at(-1), count });
+      reported.push({ first: names[0], last: names.at(-1), count });
     const many = Array.from({ length: 5000 }, (_, at) => `"x${at}":0`).join();
     decode("POST /v1/sinks?q=1&r=2", `{${many},"colors":["NEW","NEWER"]}`, { lenient: () => true, onIgnored });
-    expect(told).toEqual([{ first: "q", last: "x15", count: 5004 }]);
+    expect(reported).toEqual([{ first: "q", last: "x15", count: 5004 }]);
   });
 
   test("does not make other services lenient", () => {

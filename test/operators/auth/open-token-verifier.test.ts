@@ -77,7 +77,7 @@ describe("openTokenVerifier", () => {
     expect(opened).toEqual({ kind: "problems", problems });
   });
 
-  test("lets go of what was opened where the rest cannot be", async () => {
+  test("closes what was opened if the rest cannot be", async () => {
     using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
     using other = await startIdentityProvider(await createSigningKey("ES256", "key"));
     const timing = { refreshMs: 1 };

@@ -185,15 +185,15 @@ describe("a file that is watched", () => {
   test("names twenty of its problems in the log", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "0");
-    const told: object[] = [];
+    const reported: object[] = [];
     const problems = Array.from({ length: 100 }, (_, n) => `line ${n}`);
     using watching = await watch(path, {
       take: (text) => (text === "0" ? parsed({}) : notParsed(...problems)),
-      log: { info: () => {}, warn: (fields) => told.push(fields) },
+      log: { info: () => {}, warn: (fields) => reported.push(fields) },
     });
     writeFileSync(path, "1");
     await watching.reload();
-    expect(told).toEqual([{ errorCode: "ERR_FILE_REFUSED", path, problems: problems.slice(0, 20) }]);
+    expect(reported).toEqual([{ errorCode: "ERR_FILE_REFUSED", path, problems: problems.slice(0, 20) }]);
   });
 
   test("is still followed after taking it has failed", async () => {

@@ -49,8 +49,8 @@ test("lines that nobody takes in time are counted in one of their own", async ()
     setTimeout(() => log.info("the next"), 100);`;
   const shown = '"$0" --input-type=module --eval "$1" 2>&1 | tail -n 2 >&2';
   const { stderr } = await runProgram("sh", ["-c", shown, process.execPath, program]);
-  const [told, next] = stderr.split("\n");
-  expect(JSON.parse(told ?? "")).toMatchObject({ level: "error", errorCode: "ERR_LOG_LINES_LOST", lost: 8 });
+  const [reported, next] = stderr.split("\n");
+  expect(JSON.parse(reported ?? "")).toMatchObject({ level: "error", errorCode: "ERR_LOG_LINES_LOST", lost: 8 });
   expect(JSON.parse(next ?? "")).toMatchObject({ msg: "the next" });
 });
 

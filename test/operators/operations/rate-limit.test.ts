@@ -35,7 +35,7 @@ test.each([
   expect(taken("a", 30)).toBe(calls);
 });
 
-test("who calls as often as it may for an hour is never refused", () => {
+test("a caller that calls as often as it may for an hour is never refused", () => {
   const { clock, taken } = openLimit();
   taken("a", 9);
   const hourly = Array.from({ length: 36_000 }, () => {
@@ -45,7 +45,7 @@ test("who calls as often as it may for an hour is never refused", () => {
   expect(hourly).not.toContain(0);
 });
 
-test("who goes on calling while it is refused is not refused for longer", () => {
+test("a caller that goes on while it is refused is not refused for longer", () => {
   const { clock, taken } = openLimit();
   taken("a", 1000);
   clock.nowMs += 100;

@@ -54,22 +54,22 @@ function idsFrom(first: number, count: number): bigint[] {
 
 describe("a queue of deletions", () => {
   test("tells of each batch when it is sent and once its outcome is known, and of what waits meanwhile", async () => {
-    const told: unknown[] = [];
+    const batches: unknown[] = [];
     const onBatch: OnBatch = (calls) => {
-      told.push(calls.length);
-      return (error) => told.push(error);
+      batches.push(calls.length);
+      return (error) => batches.push(error);
     };
     const { queue, endBatch, failBatch } = openQueue({ onBatch });
     const deletions = [1n, 2n, 3n].map((id) => queue.delete(id, deleteCall()));
-    expect({ told, waiting: queue.waiting.forBatch }).toEqual({ told: [1], waiting: 2 });
+    expect({ batches, waiting: queue.waiting.forBatch }).toEqual({ batches: [1], waiting: 2 });
     endBatch(0, [1]);
     await deletions[0];
-    expect({ told, waiting: queue.waiting.forBatch }).toEqual({ told: [1, undefined, 2], waiting: 0 });
+    expect({ batches, waiting: queue.waiting.forBatch }).toEqual({ batches: [1, undefined, 2], waiting: 0 });
     const fault = new ConnectError("away", Code.Unavailable);
     failBatch(1, fault);
     await expect(deletions[1]).rejects.toBe(fault);
     await expect(deletions[2]).rejects.toBe(fault);
-    expect(told).toEqual([1, undefined, 2, fault]);
+    expect(batches).toEqual([1, undefined, 2, fault]);
   });
 
   test("sends a lone deletion at once", () => {
@@ -91,11 +91,11 @@ describe("a queue of deletions", () => {
 
   test("makes no batch longer than it may be", async () => {
     const { queue, endBatch, sentIds } = openQueue({ batchMax: 2 });
-    const told = [1n, 2n, 3n, 4n].map((id) => queue.delete(id, deleteCall()));
+    const deletions = [1n, 2n, 3n, 4n].map((id) => queue.delete(id, deleteCall()));
     endBatch(0, [1]);
-    await told[0];
+    await deletions[0];
     endBatch(1, [1, 1]);
-    await told[2];
+    await deletions[2];
     expect(sentIds()).toEqual([[1n], [2n, 3n], [4n]]);
   });
 
@@ -226,59 +226,59 @@ describe("a queue of deletions", () => {
 
   test("tells the callers of a large batch in order, lets others have their turn in between, and closes after the last", async () => {
     const { queue, endBatch } = openQueue({ batchMax: 200, waitingMax: 200 });
-    const toldIds: bigint[] = [];
-    const tell = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => deleted && toldIds.push(id));
-    const first = tell(0n);
+    const answeredIds: bigint[] = [];
+    const remove = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => deleted && answeredIds.push(id));
+    const first = remove(0n);
     const ids = Array.from({ length: 200 }, (_, i) => BigInt(i + 1));
-    const calls = ids.map(tell);
+    const calls = ids.map(remove);
     endBatch(0, [1]);
     await first;
     endBatch(
       1,
       ids.map(() => 1),
     );
-    const toldByTurn: number[] = [];
-    const toldWhenClosed = queue.close().then(() => toldIds.length);
-    while (toldIds.length <= ids.length) {
+    const answeredByTurn: number[] = [];
+    const answeredWhenClosed = queue.close().then(() => answeredIds.length);
+    while (answeredIds.length <= ids.length) {
       await new Promise(setImmediate);
-      toldByTurn.push(toldIds.length);
+      answeredByTurn.push(answeredIds.length);
     }
     await Promise.all(calls);
-    expect(await toldWhenClosed).toBe(201);
-    expect(toldByTurn[0]).toBeLessThan(201);
-    expect(toldIds).toEqual([0n, ...ids]);
+    expect(await answeredWhenClosed).toBe(201);
+    expect(answeredByTurn[0]).toBeLessThan(201);
+    expect(answeredIds).toEqual([0n, ...ids]);
   });
 
   test("closes after a large batch whose callers are still told when a later one is done", async () => {
     const { queue, endBatch } = openQueue({ batchMax: 200, waitingMax: 200, inFlightMax: 2 });
-    const tell = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
-    const [first, second] = [tell(0n), tell(1n)];
-    const told: bigint[] = [];
-    const many = idsFrom(2, 200).map((id) => tell(id).then(() => told.push(id)));
+    const remove = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
+    const [first, second] = [remove(0n), remove(1n)];
+    const answered: bigint[] = [];
+    const many = idsFrom(2, 200).map((id) => remove(id).then(() => answered.push(id)));
     endBatch(0, [1]);
     await first;
-    const last = tell(300n);
+    const last = remove(300n);
     endBatch(2, Array<number>(200).fill(1));
     endBatch(1, [1]);
     await second;
     endBatch(3, [1]);
-    const toldWhenClosed = queue.close().then(() => told.length);
+    const answeredWhenClosed = queue.close().then(() => answered.length);
     await Promise.all([last, ...many]);
-    expect(await toldWhenClosed).toBe(200);
+    expect(await answeredWhenClosed).toBe(200);
   });
 
   test("closes once everything it took has its outcome", async () => {
     const { queue, endBatch } = openQueue();
     const events: string[] = [];
-    const told = [1n, 2n].map((id) =>
+    const deletions = [1n, 2n].map((id) =>
       queue.delete(id, deleteCall()).then((deleted) => events.push(`${id} ${deleted}`)),
     );
     const closed = queue.close().then(() => events.push("closed"));
     await expect(queue.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     endBatch(0, [1]);
-    await told[0];
+    await deletions[0];
     endBatch(1, [0]);
-    await Promise.all([...told, closed]);
+    await Promise.all([...deletions, closed]);
     expect(events).toEqual(["1 true", "2 false", "closed"]);
   });
 });
@@ -325,15 +325,15 @@ describe("whatever happens to a queue of deletions", () => {
             else batch.end.resolve(batch.ids.map(() => true));
             await new Promise(setImmediate);
           };
-          const calls: { readonly controller: AbortController; readonly told: Promise<string> }[] = [];
+          const calls: { readonly controller: AbortController; readonly outcome: Promise<string> }[] = [];
           for (const { kind, ...rest } of steps) {
             const which = "which" in rest ? rest.which : 0;
             if (kind === "delete") {
               const controller = new AbortController();
-              const told = queue.delete(BigInt(calls.length), deleteCall({ signal: controller.signal }));
+              const outcome = queue.delete(BigInt(calls.length), deleteCall({ signal: controller.signal }));
               calls.push({
                 controller,
-                told: told.then(
+                outcome: outcome.then(
                   () => "deleted",
                   (reason: Error) => reason.message,
                 ),
@@ -349,10 +349,10 @@ describe("whatever happens to a queue of deletions", () => {
           const sent = batches.flatMap(({ ids }) => ids);
           expect(sent).toEqual(sent.toSorted((a, b) => Number(a - b)));
           expect(new Set(sent).size).toBe(sent.length);
-          const told = await Promise.all(calls.map((call) => call.told));
-          const unsent = told.filter((_, i) => !sent.includes(BigInt(i)));
+          const outcomes = await Promise.all(calls.map((call) => call.outcome));
+          const unsent = outcomes.filter((_, i) => !sent.includes(BigInt(i)));
           expect(unsent.filter((outcome) => outcome !== "given up")).toEqual([]);
-          expect(told.filter((outcome, i) => sent.includes(BigInt(i)) && outcome === "given up")).toEqual([]);
+          expect(outcomes.filter((outcome, i) => sent.includes(BigInt(i)) && outcome === "given up")).toEqual([]);
         },
       ),
     );

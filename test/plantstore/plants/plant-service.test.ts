@@ -48,29 +48,29 @@ describe("the plant service", () => {
     expect([...plants]).toEqual([0n]);
   });
 
-  test.each<{ name: string; values: (context: ContextValues) => unknown; told: Omit<DeleteCall, "context"> }>([
+  test.each<{ name: string; values: (context: ContextValues) => unknown; received: Omit<DeleteCall, "context"> }>([
     {
       name: "a caller",
       values: (context) => context.set(principalKey, { subject: "ann" }).set(requestIdKey, "r-1"),
-      told: { subject: "ann", requestId: "r-1" },
+      received: { subject: "ann", requestId: "r-1" },
     },
     {
       name: "a caller with a key",
       values: (context) => context.set(principalKey, { subject: "ann" }).set(idempotencyFieldKey, '"key"'),
-      told: { subject: "ann", requestId: "", idempotencyKey: ":key" },
+      received: { subject: "ann", requestId: "", idempotencyKey: ":key" },
     },
     {
       name: "a caller of an issuer, with a key",
       values: (context) =>
         context.set(principalKey, { subject: "ann", issuer: "https://id.test" }).set(idempotencyFieldKey, '"key"'),
-      told: { subject: "ann", requestId: "", idempotencyKey: "L05VQrCau8jJOuBzQT0g8UoQaH3ut4ucT9sAi_KjM1E:key" },
+      received: { subject: "ann", requestId: "", idempotencyKey: "L05VQrCau8jJOuBzQT0g8UoQaH3ut4ucT9sAi_KjM1E:key" },
     },
     {
       name: "nobody, with a key",
       values: (context) => context.set(idempotencyFieldKey, '"key"'),
-      told: { subject: "", requestId: "", idempotencyKey: ":key" },
+      received: { subject: "", requestId: "", idempotencyKey: ":key" },
     },
-  ])("tells the store of $name, and hands it the call's signal", async ({ values, told }) => {
+  ])("tells the store of $name, and hands it the call's signal", async ({ values, received }) => {
     const calls: DeleteCall[] = [];
     const memory = openMemoryStore(new Set([1n]));
     const store: PlantStore = {
@@ -81,7 +81,7 @@ describe("the plant service", () => {
       },
     };
     await clientOf(store, values).deletePlant({ id: 1n });
-    expect(calls).toEqual([{ ...told, context: expect.objectContaining({ signal: expect.any(AbortSignal) }) }]);
+    expect(calls).toEqual([{ ...received, context: expect.objectContaining({ signal: expect.any(AbortSignal) }) }]);
   });
 
   test("refuses a malformed idempotency key, and deletes nothing", async () => {

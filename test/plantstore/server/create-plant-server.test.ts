@@ -119,11 +119,11 @@ test("an interceptor of the embedder that throws is a fault like any other", asy
 
 test("a callback is told of the answer to every request, and cannot spoil one", async () => {
   const { log, lines } = openLogLines("error");
-  const told: (string | undefined)[] = [];
+  const answers: (string | undefined)[] = [];
   await using server = await serve({
     log,
     onAnswer: ({ procedure, httpStatus, error }) => {
-      told.push(`${procedure} ${httpStatus} ${error?.rawMessage}`);
+      answers.push(`${procedure} ${httpStatus} ${error?.rawMessage}`);
       throw new Error("no metrics today");
     },
   });
@@ -133,9 +133,9 @@ test("a callback is told of the answer to every request, and cannot spoil one", 
     await statusOf(`${server.baseUrl}/livez`, "GET", ""),
   ];
   const procedure = "/plantstore.v1.PlantService/DeletePlant";
-  expect({ statuses, told, faults: lines().length }).toEqual({
+  expect({ statuses, answers, faults: lines().length }).toEqual({
     statuses: [204, 400, 200],
-    told: [`${procedure} 204 undefined`, `${procedure} 400 a bearer token is required`, "undefined 200 undefined"],
+    answers: [`${procedure} 204 undefined`, `${procedure} 400 a bearer token is required`, "undefined 200 undefined"],
     // One, however often it is thrown.
     faults: 1,
   });

@@ -162,8 +162,8 @@ test("metrics are exported at intervals, and a last time when the server stops",
     OTEL_TRACES_EXPORTER: "none",
   });
   await deletePlant(traced, 1n);
-  const wanted = ["rpc.server.call.duration", "gateway.connections", "db.client.operation.duration"];
-  await expect.poll(() => [...collector.metrics]).toEqual(expect.arrayContaining(wanted));
+  const expected = ["rpc.server.call.duration", "gateway.connections", "db.client.operation.duration"];
+  await expect.poll(() => [...collector.metrics]).toEqual(expect.arrayContaining(expected));
   expect(collector.spans).toEqual([]);
   const before = collector.requests.length;
   await traced.server.drain();

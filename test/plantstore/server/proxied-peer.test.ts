@@ -137,7 +137,7 @@ test("a header that never ends is given up in the time of a request's header", a
 test.each([
   { name: "text", header: text },
   { name: "binary", header: binaryHeader(0x21, 0x11, ipv4Addresses) },
-])("a header of $name from who is not trusted is bad HTTP, and changes nothing", async ({ header }) => {
+])("a header of $name from a peer that is not trusted is bad HTTP, and changes nothing", async ({ header }) => {
   const log = openLogLines("info");
   const trustedProxies = ["192.0.2.1"];
   await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies, log: log.log });

@@ -63,9 +63,9 @@ async function open(): Promise<{ client: Socket; socket: Socket; spoken: Promise
 
 /** Sends bytes and waits until the server has looked at them. */
 async function send(client: Socket, socket: Socket, bytes: Uint8Array): Promise<void> {
-  const wanted = socket.bytesRead + bytes.byteLength;
+  const expected = socket.bytesRead + bytes.byteLength;
   client.write(bytes);
-  while (socket.bytesRead < wanted) await within(once(socket, "readable"), "bytes");
+  while (socket.bytesRead < expected) await within(once(socket, "readable"), "bytes");
 }
 
 describe("a connection is handed on whole", () => {

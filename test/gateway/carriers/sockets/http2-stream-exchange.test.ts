@@ -285,8 +285,8 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       );
       using connection = await openExpecting(greenhouse, ["x-key", "k"]);
       const hpack = new HpackDecoder(10_000);
-      const told = await connection.readUntil(({ type }) => type === frameType.headers);
-      expect(told && statusOf(hpack, told)).toBe("100");
+      const interim = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(interim && statusOf(hpack, interim)).toBe("100");
       connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
       const answer = await connection.readUntil(({ type }) => type === frameType.headers);
       expect(answer && statusOf(hpack, answer)).toBe("200");

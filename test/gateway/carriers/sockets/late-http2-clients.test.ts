@@ -36,17 +36,17 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     await using greenhouse = await startGreenhouse({}, { limits: { idleTimeoutMs } });
     using connection = await openFrames(greenhouse.address);
     connection.send(...sent);
-    let told = false;
+    let reported = false;
     const end = await connection.readUntil(({ type, flags, payload }) => {
-      told ||= type === frameType.goAway;
+      reported ||= type === frameType.goAway;
       // With a PING behind each answer to one it says something all the time.
       if (type !== frameType.ping) return false;
       if (flags === 0) connection.send(frame(frameType.ping, frameFlag.ack, 0, payload));
-      else if (!told) connection.send(ping);
+      else if (!reported) connection.send(ping);
       return false;
     });
     expect(end).toBeUndefined();
-    expect(told).toBe(true);
+    expect(reported).toBe(true);
   });
 
   test("to send the rest of its body: it is reset", async ({ expect }) => {

@@ -66,7 +66,7 @@ function nextPiece(exchange: Exchange): Promise<IteratorResult<Uint8Array>> {
 
 const head = "POST / HTTP/1.1\r\nhost: x\r\n";
 const inLength = (bytes: number): string => `${head}content-length: ${String(bytes)}\r\n\r\n`;
-const gone = { httpStatus: 499 };
+const clientGone = { httpStatus: 499 };
 
 describe("a body of which nothing is taken", () => {
   test.each([
@@ -125,25 +125,25 @@ test("a trailer section that begins in a large chunk of the socket, and ends in 
 });
 
 describe("a body of which some is still to come when the answer is there", () => {
-  test("fails for whoever waits for it, and for whoever asks later", async () => {
+  test("fails for a reader that waits for it, and for one that asks later", async () => {
     client.write(`${inLength(10)}plant`);
     const exchange = await within(served.promise, "the request");
     expect(String((await nextPiece(exchange)).value)).toBe("plant");
-    const waiting = expect(nextPiece(exchange)).rejects.toMatchObject(gone);
+    const waiting = expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
     exchange.answer(200, [], Buffer.of());
     await waiting;
-    await expect(nextPiece(exchange)).rejects.toMatchObject(gone);
+    await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
     // The rest is dropped, and what comes behind it is the next request.
     client.write(`store${inLength(0)}`);
     await expect.poll(() => exchanges.length).toBe(2);
-    await expect(nextPiece(exchange)).rejects.toMatchObject(gone);
+    await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   });
 
   test("fails although it has arrived, because it was dropped", async () => {
     client.write(`${inLength(5)}plant`);
     const exchange = await within(served.promise, "the request");
     exchange.answer(200, [], Buffer.of());
-    await expect(nextPiece(exchange)).rejects.toMatchObject(gone);
+    await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   });
 
   test("holds up no request behind it that waits to be told to send its own", async () => {
@@ -182,14 +182,14 @@ test("an exchange whose client is gone tells everybody who waits for its body, o
   client.write(`${inLength(10)}plant`);
   const exchange = await within(served.promise, "the request");
   await nextPiece(exchange);
-  const waiting = expect(nextPiece(exchange)).rejects.toMatchObject(gone);
+  const waiting = expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   exchange.begin(200, []);
   client.socket.pause();
   const written = Promise.all([exchange.write(Buffer.alloc(64 * 1024 * 1024)), exchange.write(Buffer.of(1))]);
   client.socket.resetAndDestroy();
   await within(waiting, "the end of the body");
   await within(written, "the end of what is written");
-  await expect(nextPiece(exchange)).rejects.toMatchObject(gone);
+  await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   expect(exchange.write(Buffer.of(1))).toBeUndefined();
 });
 

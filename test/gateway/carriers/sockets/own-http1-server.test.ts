@@ -370,10 +370,10 @@ describe("HEAD", () => {
 });
 
 test("what is sent behind a request is served once the request has been told of", async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   await using greenhouse = await startGreenhouse(
     { waterBed: () => Promise.resolve({}) },
-    { onAnswer: ({ path: asked }) => void told.push(asked) },
+    { onAnswer: ({ path: asked }) => void reported.push(asked) },
   );
   using connection = await openHttp1(greenhouse.address);
   const requests = [1, 2, 3].map(
@@ -382,7 +382,7 @@ test("what is sent behind a request is served once the request has been told of"
   );
   connection.write(requests.join(""));
   for (const _ of requests) await connection.readAnswer();
-  expect(told).toEqual(["/beds/1:water", "/beds/2:water", "/beds/3:water"]);
+  expect(reported).toEqual(["/beds/1:water", "/beds/2:water", "/beds/3:water"]);
 });
 
 test("empty lines are counted anew before each request", async () => {

@@ -233,14 +233,16 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
   });
 
   test("when four tokens fail: the next one is asked about, and no problem is told", async () => {
-    const told: unknown[] = [];
-    const log = { info: (...line: unknown[]) => void told.push(line), warn: () => {} };
+    const reported: unknown[] = [];
+    const log = { info: (...line: unknown[]) => void reported.push(line), warn: () => {} };
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end(), {}, log);
     for (const token of ["one", "two", "three", "four"]) await outcomeOf(endpoint, token);
     expect(endpoint.verifier.problem).toBeUndefined();
     endpoint.answer = { active: true, sub: "ada" };
     for (const token of ["five", "six"]) expect(await outcomeOf(endpoint, token)).toMatchObject({ kind: "principal" });
-    expect(told).toEqual([[{ endpoint: expect.stringMatching(/\/introspect$/) }, "tokens can be introspected again"]]);
+    expect(reported).toEqual([
+      [{ endpoint: expect.stringMatching(/\/introspect$/) }, "tokens can be introspected again"],
+    ]);
   });
 
   test("when five tokens fail, but only until the endpoint answers about one that it had before", async () => {

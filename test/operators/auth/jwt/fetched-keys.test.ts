@@ -305,11 +305,11 @@ describe("a provider that goes away", () => {
     const { issuer } = provider;
     const changed = Promise.withResolvers<object>();
     const warnings: object[] = [];
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const log: OperatorLog = {
       warn: (fields) => warnings.push(fields),
       info: (fields, message) => {
-        told.push([fields, message]);
+        reported.push([fields, message]);
         if (message === "keys changed") changed.resolve(fields);
       },
     };
@@ -324,7 +324,7 @@ describe("a provider that goes away", () => {
     expect(warnings[0]).toMatchObject({ failures: 1, keysInUse: 0 });
     expect(verifier.keysFetched).toEqual([{ issuer, atMs: expect.any(Number) }]);
     await verifier.reload?.();
-    expect(told).toEqual([
+    expect(reported).toEqual([
       [{ issuer, keys: 1 }, "keys changed"],
       [{ issuer }, "keys can be fetched again"],
     ]);
@@ -365,12 +365,12 @@ test("a good key is used beside broken ones, and is the only one that a token wi
   const [first] = provider.keys.map(({ jwk }) => jwk);
   const document = JSON.stringify({ keys: [null, { ...first, x: "AA" }, first, { ...first, d: "AA" }] });
   provider.answer = (_request, response) => void response.end(document);
-  const told: unknown[] = [];
-  const log: OperatorLog = { warn: () => {}, info: (fields, message) => told.push([fields, message]) };
+  const reported: unknown[] = [];
+  const log: OperatorLog = { warn: () => {}, info: (fields, message) => reported.push([fields, message]) };
   using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } }, log);
   expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
   expect(await outcomeOf(verifier, await provider.sign({}, { kid: undefined }))).toMatchObject({ kind: "principal" });
-  expect(told).toEqual([[{ issuer: provider.issuer, keys: 1 }, "keys changed"]]);
+  expect(reported).toEqual([[{ issuer: provider.issuer, keys: 1 }, "keys changed"]]);
 });
 
 describe("keys that are withdrawn", () => {

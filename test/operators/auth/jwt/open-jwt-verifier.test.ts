@@ -385,8 +385,8 @@ describe("openJwtVerifier", () => {
       createSigningKey("ES256", "after"),
     ]);
     writeFileSync(path, JSON.stringify({ keys: [before.jwk] }));
-    const told: unknown[] = [];
-    const log = { warn: () => {}, info: (...line: unknown[]) => void told.push(line) };
+    const reported: unknown[] = [];
+    const log = { warn: () => {}, info: (...line: unknown[]) => void reported.push(line) };
     const by = await openTelling(log, { keys: { file: path } });
     const [old, young] = [await provider.sign({}, {}, before), await provider.sign({}, {}, after)];
     expect([await outcomeOf(old, by), await outcomeOf(young, by)]).toMatchObject([
@@ -399,7 +399,7 @@ describe("openJwtVerifier", () => {
       { kind: "invalid" },
       { kind: "principal" },
     ]);
-    expect(told).toEqual([[{ path, keys: 1 }, "key set reloaded"]]);
+    expect(reported).toEqual([[{ path, keys: 1 }, "key set reloaded"]]);
     by.close?.();
   });
 

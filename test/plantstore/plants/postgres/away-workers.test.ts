@@ -6,8 +6,8 @@ import type { Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
 const longAgo = (): number => performance.now() - 1_800_000;
 
 test("a worker that is lost, and one that is back, is told of once each", () => {
-  const told: Upkeep[] = [];
-  const away = new AwayWorkers((upkeep) => void told.push(upkeep));
+  const reports: Upkeep[] = [];
+  const away = new AwayWorkers((upkeep) => void reports.push(upkeep));
   away.failed(2, "refused", longAgo());
   away.failed(2, "refused again", longAgo());
   away.failed(0, "reset", longAgo());
@@ -16,24 +16,24 @@ test("a worker that is lost, and one that is back, is told of once each", () => 
   away.worked(2);
   away.worked(0);
   const lastedMs = expect.any(Number);
-  expect(told).toEqual([
+  expect(reports).toEqual([
     { kind: "worker-away", lastedMs, problem: "refused" },
     { kind: "worker-away", lastedMs, problem: "reset" },
     { kind: "worker-back", lastedMs },
     { kind: "worker-back", lastedMs },
   ]);
   // How long its callers had waited for it, and how long it is known to be lost.
-  const [lost, , back] = told.map(({ lastedMs: ms }) => ms >= 1_800_000);
+  const [lost, , back] = reports.map(({ lastedMs: ms }) => ms >= 1_800_000);
   expect({ lost, back }).toEqual({ lost: true, back: false });
 });
 
 test("a worker that has committed another batch meanwhile is not to blame for one that was given up", () => {
-  const told: Upkeep[] = [];
-  const away = new AwayWorkers((upkeep) => void told.push(upkeep));
+  const reports: Upkeep[] = [];
+  const away = new AwayWorkers((upkeep) => void reports.push(upkeep));
   const begunMs = performance.now();
   away.worked(1);
   away.failed(1, "busy", begunMs);
-  expect(told).toEqual([]);
+  expect(reports).toEqual([]);
   away.failed(0, "busy", begunMs);
-  expect(told).toMatchObject([{ kind: "worker-away", problem: "busy" }]);
+  expect(reports).toMatchObject([{ kind: "worker-away", problem: "busy" }]);
 });

@@ -113,7 +113,7 @@ describe("through a server that lacks, refuses and forgets what distributed engi
 
   test("plants are restored at most once, or an operator is told that nobody knows", async () => {
     const url = await server.createPlants();
-    const told = await throughFaults(async () => {
+    const outcomes = await throughFaults(async () => {
       await using database = await openPostgresDatabase(through(url));
       await using running = await database.startImport({ restore: true });
       const adds: (boolean | string)[] = [];
@@ -124,11 +124,11 @@ describe("through a server that lacks, refuses and forgets what distributed engi
       return adds;
     });
     const there = new Set((await runSql(url, "SELECT id FROM plants")).map(({ id }) => id));
-    const unknown = told.filter((added) => typeof added === "string");
+    const unknown = outcomes.filter((added) => typeof added === "string");
     expect(unknown).not.toEqual([]);
     for (const text of unknown) expect(text).toMatch(/: it is not known whether the last plants were restored/);
-    for (const [id, added] of told.entries()) if (added === true) expect(there).toContain(String(id));
-    expect(told).not.toContain(false);
+    for (const [id, added] of outcomes.entries()) if (added === true) expect(there).toContain(String(id));
+    expect(outcomes).not.toContain(false);
   });
 
   test("a store finds out by a write that its server is well again", async () => {
@@ -146,16 +146,16 @@ describe("through a server that lacks, refuses and forgets what distributed engi
   test("of all deletions of a plant, with or without a key, one is told that it deleted it", async () => {
     const url = await server.createPlants(ids);
     const store = await openPostgresStore({ url: through(url) });
-    const told = await throughFaults(async () => {
+    const outcomes = await throughFaults(async () => {
       const pairs = [];
       for (const id of ids) pairs.push(await Promise.all([0, 1].map((i) => store.delete(id, callFor(id, i)))));
       return pairs;
     });
     await store.close();
-    expect(told.map((pair) => pair.filter((deleted) => deleted))).toEqual(ids.map(() => [true]));
+    expect(outcomes.map((pair) => pair.filter((deleted) => deleted))).toEqual(ids.map(() => [true]));
     const records = await runSql(url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id");
     expect(records).toEqual(
-      ids.map((id) => ({ plant_id: String(id), request_id: `request-${told[Number(id)]?.indexOf(true)}` })),
+      ids.map((id) => ({ plant_id: String(id), request_id: `request-${outcomes[Number(id)]?.indexOf(true)}` })),
     );
     expect(await runSql(url, "SELECT FROM plants")).toEqual([]);
   });

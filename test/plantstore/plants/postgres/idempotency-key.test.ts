@@ -64,7 +64,7 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
     resolve: (isDeleted) => outcomes[i]?.resolve(isDeleted),
     reject: (reason) => outcomes[i]?.reject(reason),
   }));
-  const told = Promise.allSettled(outcomes.map(({ promise }) => promise));
+  const answers = Promise.allSettled(outcomes.map(({ promise }) => promise));
   /** Runs them as the store does, and returns those that were set aside. */
   const run = async (session: Session, skipsLocked = false): Promise<readonly bigint[]> => {
     const setAside: bigint[] = [];
@@ -72,21 +72,21 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
     pending.forEach(({ resolve }, i) => ended[i] !== undefined && resolve(ended[i]));
     return setAside;
   };
-  return { run, told };
+  return { run, answers };
 }
 
 describe("a deletion whose key was used", () => {
   // All of these are there, as after an import that restores them.
   test.each([
-    { name: "is answered as the first time", arrange: "SELECT", asked: 1n, subject: "tester", told: deleted },
-    { name: "for another plant is refused", arrange: "SELECT", asked: 2n, subject: "tester", told: taken },
-    { name: "by another subject is refused", arrange: "SELECT", asked: 1n, subject: "bob", told: taken },
+    { name: "is answered as the first time", arrange: "SELECT", asked: 1n, subject: "tester", answers: deleted },
+    { name: "for another plant is refused", arrange: "SELECT", asked: 2n, subject: "tester", answers: taken },
+    { name: "by another subject is refused", arrange: "SELECT", asked: 1n, subject: "bob", answers: taken },
     {
       name: "is answered as the first time although a table refers to the plant now",
       arrange: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)",
       asked: 1n,
       subject: "tester",
-      told: deleted,
+      answers: deleted,
     },
     {
       name: "is answered as the first time although a trigger refuses to delete the plant now",
@@ -94,7 +94,7 @@ describe("a deletion whose key was used", () => {
                 CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
       asked: 1n,
       subject: "tester",
-      told: deleted,
+      answers: deleted,
     },
     {
       name: "is answered as the first time although a trigger keeps the plant now",
@@ -102,17 +102,17 @@ describe("a deletion whose key was used", () => {
                 CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
       asked: 1n,
       subject: "tester",
-      told: deleted,
+      answers: deleted,
     },
-  ])("$name, alone and in a batch, and deletes no plant", async ({ arrange, asked, subject, told }) => {
+  ])("$name, alone and in a batch, and deletes no plant", async ({ arrange, asked, subject, answers }) => {
     await using opened = await openPlants(6);
     await runSql(opened.url, `${recordSql(1, "used")}; ${arrange}`);
     const ask = (): Promise<boolean> => opened.store.delete(asked, keyed("used", { subject }));
-    expect(await Promise.allSettled([ask()])).toEqual([told]);
+    expect(await Promise.allSettled([ask()])).toEqual([answers]);
     // The first two are batches of their own.
     const all = [3n, 4n].map((id) => opened.store.delete(id, deleteCall()));
     all.push(ask(), opened.store.delete(5n, keyed("new")), ask(), opened.store.delete(9n, keyed("nothing")));
-    expect(await Promise.allSettled(all)).toEqual([deleted, deleted, told, deleted, told, missing]);
+    expect(await Promise.allSettled(all)).toEqual([deleted, deleted, answers, deleted, answers, missing]);
     expect(await column(opened.url, plantsSql)).toEqual(["1", "2", "6"]);
     expect(await column(opened.url, keysSql)).toEqual(["1 used", "3 -", "4 -", "5 new"]);
     expect(opened.store.problem).toBeUndefined();
@@ -123,14 +123,14 @@ describe("a deletion whose key was used", () => {
     await runSql(opened.url, recordSql(9, "used"));
     // The first two are batches of their own.
     const others = [7n, 8n].map((id) => opened.store.delete(id, deleteCall()));
-    const told = await Promise.allSettled([
+    const answers = await Promise.allSettled([
       opened.store.delete(1n, keyed("used")),
       opened.store.delete(1n, deleteCall()),
       opened.store.delete(2n, keyed("new")),
       opened.store.delete(2n, deleteCall()),
     ]);
     await Promise.all(others);
-    expect(told).toEqual([taken, deleted, deleted, missing]);
+    expect(answers).toEqual([taken, deleted, deleted, missing]);
     expect(await column(opened.url, keysSql)).toEqual(["1 -", "2 new", "9 used"]);
   });
 
@@ -153,9 +153,9 @@ describe("a deletion whose key was used", () => {
     });
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
     const ids = Array.from({ length: 64 }, (_, i) => BigInt(i + 2));
-    const { run, told } = batchOf(...ids.map((id) => [id, keyed(`new-${id}`)] as const), [1n, keyed("used")]);
+    const { run, answers } = batchOf(...ids.map((id) => [id, keyed(`new-${id}`)] as const), [1n, keyed("used")]);
     await expect(run(session, skipsLocked)).resolves.toEqual([]);
-    expect(await told).toEqual([...ids.map(() => deleted), deleted]);
+    expect(await answers).toEqual([...ids.map(() => deleted), deleted]);
     await session.close();
     expect(asked).toEqual(asks);
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
@@ -180,15 +180,15 @@ describe("a deletion whose key was used", () => {
     await failTries(opened.url, "DELETE ON plants", ["40001"]);
     const session = new Session(readServerUrl(opened.url));
     const gone = new AbortController();
-    const told: unknown[] = [];
-    const tell = (what: unknown): void => void told.push(what);
+    const answers: unknown[] = [];
+    const answer = (what: unknown): void => void answers.push(what);
     const pending = [
-      { id: 9n, call: keyed("used"), resolve: () => gone.abort("gone"), reject: tell },
-      { id: 1n, call: deleteCall({ signal: gone.signal }), resolve: tell, reject: tell },
+      { id: 9n, call: keyed("used"), resolve: () => gone.abort("gone"), reject: answer },
+      { id: 1n, call: deleteCall({ signal: gone.signal }), resolve: answer, reject: answer },
     ];
-    await expect(runBatch(session, pending, { setAside: tell })).resolves.toEqual([undefined, undefined]);
+    await expect(runBatch(session, pending, { setAside: answer })).resolves.toEqual([undefined, undefined]);
     await session.close();
-    expect(told).toEqual(["gone"]);
+    expect(answers).toEqual(["gone"]);
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
   });
 
@@ -203,9 +203,9 @@ describe("a deletion whose key was used", () => {
        CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION forget()`,
     );
     const session = new Session(readServerUrl(opened.url));
-    const { run, told } = batchOf([1n, deleteCall()], [2n, keyed("used")]);
+    const { run, answers } = batchOf([1n, deleteCall()], [2n, keyed("used")]);
     await expect(run(session)).resolves.toEqual([]);
-    expect(await told).toEqual([deleted, deleted]);
+    expect(await answers).toEqual([deleted, deleted]);
     await session.close();
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
   });
@@ -285,27 +285,27 @@ describe("a deletion whose key was used", () => {
 
 describe("of two deletions in one batch that have the same key", () => {
   test.each([
-    { name: "both have deleted the plant", ids: [1n, 1n], setAside: [], told: [deleted, deleted] },
-    { name: "both have found no plant", ids: [9n, 9n], setAside: [], told: [missing, missing] },
-    { name: "both have found no plant, each another", ids: [9n, 8n], setAside: [], told: [missing, missing] },
-    { name: "the second is refused for another plant", ids: [1n, 2n], setAside: [], told: [deleted, taken] },
+    { name: "both have deleted the plant", ids: [1n, 1n], setAside: [], answers: [deleted, deleted] },
+    { name: "both have found no plant", ids: [9n, 9n], setAside: [], answers: [missing, missing] },
+    { name: "both have found no plant, each another", ids: [9n, 8n], setAside: [], answers: [missing, missing] },
+    { name: "the second is refused for another plant", ids: [1n, 2n], setAside: [], answers: [deleted, taken] },
     {
       name: "the second is for later when the first has found no plant",
       ids: [9n, 1n],
       setAside: [1n],
-      told: [missing],
+      answers: [missing],
     },
     {
       name: "the second is for later when the record of the first is gone",
       ids: [1n, 2n],
       setAside: [2n],
-      told: [deleted],
+      answers: [deleted],
       arrange: `CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS
                   $$ BEGIN DELETE FROM deletions WHERE seq = NEW.seq; RETURN NULL; END $$;
                 CREATE TRIGGER forget AFTER INSERT ON deletions FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL)
                 EXECUTE FUNCTION forget()`,
     },
-  ])("$name", async ({ ids, setAside, told, arrange }) => {
+  ])("$name", async ({ ids, setAside, answers, arrange }) => {
     await using opened = await openPlants(3);
     if (arrange !== undefined) await runSql(opened.url, arrange);
     const session = new Session(readServerUrl(opened.url));
@@ -313,7 +313,7 @@ describe("of two deletions in one batch that have the same key", () => {
     await expect(batch.run(session)).resolves.toEqual(setAside);
     await session.close();
     // Those set aside are told nothing by the batch.
-    if (setAside.length === 0) expect(await batch.told).toEqual([...told, deleted]);
+    if (setAside.length === 0) expect(await batch.answers).toEqual([...answers, deleted]);
     const wasUsed = ids[0] === 1n && arrange === undefined;
     expect(await column(opened.url, keysSql)).toEqual(wasUsed ? ["1 key", "3 -"] : ["3 -"]);
   });
@@ -322,26 +322,26 @@ describe("of two deletions in one batch that have the same key", () => {
 test("hundreds of deletions with one key for missing plants are answered in their batch", async () => {
   await using opened = await openPlants(3);
   const absent = Array.from({ length: 300 }, (_, i) => BigInt(1_000 + i));
-  const told = await Promise.allSettled(absent.map((id) => opened.store.delete(id, keyed("shared"))));
-  expect(told).toEqual(absent.map(() => missing));
+  const answers = await Promise.allSettled(absent.map((id) => opened.store.delete(id, keyed("shared"))));
+  expect(answers).toEqual(absent.map(() => missing));
   await expect(opened.store.delete(1n, keyed("shared"))).resolves.toBe(true);
 });
 
 describe("a deletion whose key is used by another process at the same moment", () => {
   test.each([
-    { name: "and is committed, for the same plant", statement: "1", end: "COMMIT", told: deleted },
-    { name: "and is committed, for another plant", statement: "2", end: "COMMIT", told: taken },
-    { name: "and is rolled back", statement: "1", end: "ROLLBACK", told: deleted },
-    { name: "and is rolled back, for another plant", statement: "2", end: "ROLLBACK", told: deleted },
+    { name: "and is committed, for the same plant", statement: "1", end: "COMMIT", answers: deleted },
+    { name: "and is committed, for another plant", statement: "2", end: "COMMIT", answers: taken },
+    { name: "and is rolled back", statement: "1", end: "ROLLBACK", answers: deleted },
+    { name: "and is rolled back, for another plant", statement: "2", end: "ROLLBACK", answers: deleted },
     // The first statement is that of the other process.
     {
       name: "and is committed, before an attempt in doubt and one that is refused",
       statement: "1",
       end: "COMMIT",
-      told: deleted,
+      answers: deleted,
       sqlStates: ["", "XX000", "P0001"],
     },
-  ])("$name", async ({ statement, end, told, sqlStates }) => {
+  ])("$name", async ({ statement, end, answers, sqlStates }) => {
     await using opened = await openPlants(3);
     if (sqlStates !== undefined) await failTries(opened.url, "DELETE ON plants", sqlStates);
     const other = new Client(configOf(opened.url));
@@ -355,7 +355,7 @@ describe("a deletion whose key is used by another process at the same moment", (
       .not.toEqual([]);
     await other.query(end);
     await expect(ended).resolves.toEqual([]);
-    expect(await asked.told).toEqual([told]);
+    expect(await asked.answers).toEqual([answers]);
     await other.end();
     await session.close();
     expect(await column(opened.url, "SELECT count(*) FROM deletions")).toEqual(["1"]);
@@ -393,9 +393,9 @@ describe("a deletion whose key is used by another process at the same moment", (
     });
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
     // The second one is postponed, because of its key.
-    const { run, told } = batchOf([9n, keyed("key")], [1n, keyed("key")]);
+    const { run, answers } = batchOf([9n, keyed("key")], [1n, keyed("key")]);
     await expect(run(session)).resolves.toEqual([]);
-    expect(await told).toEqual([taken, deleted]);
+    expect(await answers).toEqual([taken, deleted]);
     await session.close();
   });
 
@@ -417,8 +417,8 @@ describe("a deletion whose key is used by another process at the same moment", (
       ),
     );
     for (let n = 0; n < 25; n++) {
-      expect(different.map((told) => told[n]).filter((one) => one?.status === "fulfilled")).toEqual([deleted]);
-      expect(different.map((told) => told[n]).filter((one) => one?.status === "rejected")).toEqual([
+      expect(different.map((answers) => answers[n]).filter((one) => one?.status === "fulfilled")).toEqual([deleted]);
+      expect(different.map((answers) => answers[n]).filter((one) => one?.status === "rejected")).toEqual([
         taken,
         taken,
         taken,
@@ -439,7 +439,7 @@ describe("a batch with keys whose answer is lost", () => {
     await runSql(opened.url, `${recordSql(9, "old")}; ${recordSql(5, "restored")}`);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
-    const { run, told } = batchOf(
+    const { run, answers } = batchOf(
       [1n, keyed("a")],
       [1n, keyed("b")],
       [1n, keyed("a")],
@@ -454,7 +454,7 @@ describe("a batch with keys whose answer is lost", () => {
     const ended = run(session);
     await wasCut;
     await ended;
-    expect(await told).toEqual([deleted, missing, deleted, deleted, missing, deleted, deleted, missing]);
+    expect(await answers).toEqual([deleted, missing, deleted, deleted, missing, deleted, deleted, missing]);
     await session.close();
     expect(await countTries(opened.url)).toBeGreaterThan(sqlStates.length);
     expect(await column(opened.url, plantsSql)).toEqual(["4", "5", "6"]);
@@ -468,9 +468,9 @@ describe("a batch with keys whose answer is lost", () => {
     await failTries(opened.url, "DELETE ON plants", ["", "P0001"]);
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
     void proxy.cutNext("before-reply");
-    const { run, told } = batchOf([9n, keyed("old")], [1n, deleteCall()]);
+    const { run, answers } = batchOf([9n, keyed("old")], [1n, deleteCall()]);
     await expect(run(session)).resolves.toEqual([]);
-    expect(await told).toEqual([deleted, deleted]);
+    expect(await answers).toEqual([deleted, deleted]);
     await session.close();
     expect(await countTries(opened.url)).toBe(2);
   });
@@ -481,7 +481,7 @@ describe("a batch with keys whose answer is lost", () => {
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
     const gone = new AbortController();
     const context = { signal: gone.signal };
-    const { run, told } = batchOf(
+    const { run, answers } = batchOf(
       [1n, keyed("a", { context })],
       [1n, deleteCall()],
       [2n, deleteCall({ signal: gone.signal })],
@@ -494,7 +494,7 @@ describe("a batch with keys whose answer is lost", () => {
     gone.abort("gone");
     await ended;
     const givenUp = { status: "rejected", reason: "gone" };
-    expect(await told).toEqual([givenUp, missing, givenUp, missing, deleted]);
+    expect(await answers).toEqual([givenUp, missing, givenUp, missing, deleted]);
     await session.close();
     // The one that has gone comes back with its key.
     await expect(opened.store.delete(1n, keyed("a"))).resolves.toBe(true);

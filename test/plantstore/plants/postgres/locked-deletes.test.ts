@@ -15,10 +15,10 @@ const never = Number.POSITIVE_INFINITY;
 function lockedDelete(
   id: bigint,
   signal?: AbortSignal,
-): { readonly pending: LockedDelete; readonly told: Promise<boolean> } {
+): { readonly pending: LockedDelete; readonly outcome: Promise<boolean> } {
   const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   promise.catch(() => undefined);
-  return { pending: { id, call: deleteCall(signal && { signal }), resolve, reject }, told: promise };
+  return { pending: { id, call: deleteCall(signal && { signal }), resolve, reject }, outcome: promise };
 }
 
 /** Those that wait for locks, and the batches in which they are attempted. */
@@ -54,7 +54,7 @@ describe("deletions of plants that are locked", () => {
     const deletions = [1n, 2n, 3n].map((id) => lockedDelete(id));
     for (const { pending } of deletions) locked.add(pending, never);
     expect(locked.isEmpty).toBe(false);
-    await expect(Promise.all(deletions.map(({ told }) => told))).resolves.toEqual([true, false, true]);
+    await expect(Promise.all(deletions.map(({ outcome }) => outcome))).resolves.toEqual([true, false, true]);
     expect(attempts).toEqual([[1n, 2n], [3n]]);
     // Those that are being attempted still wait for a lock.
     expect(waiting).toEqual([3, 3]);
@@ -78,8 +78,8 @@ describe("deletions of plants that are locked", () => {
     const [first, second] = [lockedDelete(1n), lockedDelete(2n)];
     locked.add(first.pending, never);
     locked.add(second.pending, never);
-    await expect(second.told).rejects.toMatchObject({ code: Code.ResourceExhausted });
-    await expect(first.told).resolves.toBe(true);
+    await expect(second.outcome).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    await expect(first.outcome).resolves.toBe(true);
     expect(attempts).toEqual([[1n]]);
   });
 
@@ -88,10 +88,10 @@ describe("deletions of plants that are locked", () => {
       batch.forEach((one) => locked.add(one, never));
       return batch.map(() => undefined);
     });
-    const { pending, told } = lockedDelete(1n);
+    const { pending, outcome } = lockedDelete(1n);
     const begunMs = performance.now();
     locked.add(pending, never);
-    await expect(told).rejects.toMatchObject({
+    await expect(outcome).rejects.toMatchObject({
       rawMessage: "the plant store cannot delete at the moment",
       cause: "another transaction keeps the plant locked",
     });
@@ -111,20 +111,20 @@ describe("deletions of plants that are locked", () => {
     locked.add(short.pending, performance.now() + 900);
     locked.add(first.pending, untilMs + 1);
     locked.add(second.pending, untilMs);
-    for (const { told } of [late, short])
-      await expect(told).rejects.toMatchObject({ cause: "another transaction keeps the plant locked" });
+    for (const { outcome } of [late, short])
+      await expect(outcome).rejects.toMatchObject({ cause: "another transaction keeps the plant locked" });
     await locked.close();
     expect(attempts).toEqual([[2n, 3n]]);
     expect(limitsMs).toEqual([untilMs]);
   });
 
-  test("are not attempted for a caller who has gone, and told why", async () => {
+  test("are not attempted for a caller that has gone away, which learns why", async () => {
     const { locked, attempts } = openLocked((batch) => batch.map(() => true));
     const gone = lockedDelete(1n, AbortSignal.abort(new ConnectError("too late", Code.DeadlineExceeded)));
     const here = lockedDelete(2n);
     for (const { pending } of [gone, here]) locked.add(pending, never);
-    await expect(gone.told).rejects.toMatchObject({ code: Code.DeadlineExceeded });
-    await expect(here.told).resolves.toBe(true);
+    await expect(gone.outcome).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await expect(here.outcome).resolves.toBe(true);
     expect(attempts).toEqual([[2n]]);
   });
 
@@ -135,11 +135,11 @@ describe("deletions of plants that are locked", () => {
     });
     const first = lockedDelete(1n);
     locked.add(first.pending, never);
-    await expect(first.told).rejects.toMatchObject({ cause: "gone" });
+    await expect(first.outcome).rejects.toMatchObject({ cause: "gone" });
     await locked.close();
     const second = lockedDelete(2n);
     locked.add(second.pending, never);
-    await expect(second.told).resolves.toBe(true);
+    await expect(second.outcome).resolves.toBe(true);
   });
 });
 
@@ -153,16 +153,16 @@ describe("a deletion in doubt", () => {
     { reason: plantKept(1n), says: "the database keeps plant 1" },
     { reason: new ConnectError("too late", Code.DeadlineExceeded), says: "too late" },
   ])("is not told that nothing was done: $reason.message", async ({ reason, says }) => {
-    const { pending, told } = lockedDelete(1n);
+    const { pending, outcome } = lockedDelete(1n);
     inDoubt(pending, "token").reject(reason);
-    await expect(told).rejects.toMatchObject({ rawMessage: says });
+    await expect(outcome).rejects.toMatchObject({ rawMessage: says });
   });
 
   test("is told its outcome, and stays the same when it comes back", async () => {
-    const { pending, told } = lockedDelete(1n);
+    const { pending, outcome } = lockedDelete(1n);
     const doubted = inDoubt(pending, "token");
     expect(inDoubt(doubted, "token")).toBe(doubted);
     doubted.resolve(true);
-    await expect(told).resolves.toBe(true);
+    await expect(outcome).resolves.toBe(true);
   });
 });

@@ -120,19 +120,19 @@ describe("migrating a PostgreSQL database", () => {
     await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
     const later = new Session(readServerUrl(`${url}&application_name=later`));
     await later.begin("BEGIN; SELECT plant_id FROM deletions");
-    const told: string[] = [];
+    const reports: string[] = [];
     const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
     const before = lockTimeouts();
     let triesUntilTold: number | undefined;
     const running = migratePostgres(url, (what) => {
-      told.push(what);
+      reports.push(what);
       triesUntilTold ??= lockTimeouts() - before;
     });
     const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
     await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
     await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
     const user = /^process \d+ of the server \(less\), which has used the table deletions for up to \d+ s$/;
-    await expect.poll(() => told, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
+    await expect.poll(() => reports, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
     // The log may have come later.
     expect(triesUntilTold).toBeLessThanOrEqual(1);
     // It is the only one that migrates.

@@ -169,13 +169,13 @@ describe("importing into PostgreSQL", () => {
         .toEqual([{ synchronous_standby_names: "nobody" }]);
       await using database = await openPostgresDatabase(url);
       await using running = await database.startImport({ restore: true });
-      const told = expect(running.add([1n])).rejects.toThrow(/standbys: it is not known whether the last plants/);
+      const rejection = expect(running.add([1n])).rejects.toThrow(/standbys: it is not known whether the last plants/);
       await expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([]);
-      await told;
+      await rejection;
     });
   });
 
-  test("says what the user may not do, who needs no table but those of the store", async () => {
+  test("says what the user may not do, and needs no table but those of the store", async () => {
     const url = await server.createPlants();
     await runSql(url, "CREATE ROLE gardener LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
     const { searchParams } = new URL(url);
@@ -256,13 +256,13 @@ describe("the deletion record in PostgreSQL", () => {
 
   test("loses what is older than it is kept, and nothing else", async () => {
     const url = await createRecords(2_500);
-    const told: Upkeep[] = [];
-    const onUpkeep = (upkeep: Upkeep): void => void told.push(upkeep);
+    const reports: Upkeep[] = [];
+    const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
     const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000, onUpkeep });
     await expect.poll(() => runSql(url, "SELECT max(plant_id) FROM deletions")).toEqual([{ max: "120" }]);
     expect(await countRecords(url)).toBe(120);
     await store.close();
-    expect(told).toEqual([{ kind: "records-dropped", count: 2_380, lastedMs: expect.any(Number) }]);
+    expect(reports).toEqual([{ kind: "records-dropped", count: 2_380, lastedMs: expect.any(Number) }]);
   });
 
   test("is shortened from its old end, past what another process is about to drop", async () => {
@@ -298,7 +298,7 @@ describe("the deletion record in PostgreSQL", () => {
     await locked.retention.stop();
     await expect.poll(() => runSql(url, locked.waiting)).toEqual([]);
     expect(await countRecords(url)).toBe(1);
-    expect(locked.told).toEqual([]);
+    expect(locked.reports).toEqual([]);
   });
 
   test("does not keep its keeper from stopping when the server has vanished without a word", async () => {
@@ -325,17 +325,17 @@ describe("the deletion record in PostgreSQL", () => {
     );
     await using proxy = await startCuttingProxy(server.socketFolder);
     const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
-    const told: Upkeep[] = [];
+    const reports: Upkeep[] = [];
     const retention = new Retention(new Session(through), {
       keptMs: 3_600_000,
       placement: () => oneServer,
-      onUpkeep: (upkeep) => void told.push(upkeep),
+      onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
     await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
     proxy.freeze();
     await retention.stop();
-    expect(told).toMatchObject([{ kind: "records-dropped", count: 1_000 }]);
+    expect(reports).toMatchObject([{ kind: "records-dropped", count: 1_000 }]);
     await locking.end();
   });
 
@@ -360,37 +360,37 @@ describe("the deletion record in PostgreSQL", () => {
     const url = await createRecords(1);
     const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'keeper'";
     await runSql(url, "ALTER TABLE deletions RENAME TO gone");
-    const told: Upkeep[] = [];
+    const reports: Upkeep[] = [];
     const session = new Session(readServerUrl(`${url}&application_name=keeper`));
     const retention = new Retention(session, {
       keptMs: 3_600_000,
       placement: () => oneServer,
-      onUpkeep: (upkeep) => void told.push(upkeep),
+      onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const problem = 'relation "deletions" does not exist';
-    await expect.poll(() => told).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
+    await expect.poll(() => reports).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
     await retention.stop();
   });
 
   test("is shortened again and again", async () => {
     const url = await createRecords(1);
-    const told: Upkeep[] = [];
+    const reports: Upkeep[] = [];
     const session = new Session(readServerUrl(url));
     using intervals = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
     const retention = new Retention(session, {
       keptMs: 1,
       placement: () => oneServer,
-      onUpkeep: (upkeep) => void told.push(upkeep),
+      onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
     const timer = intervals.mock.results.at(-1)?.value;
     expect(intervalMs).toBe(retentionIntervalMs);
-    await expect.poll(() => told).toHaveLength(1);
+    await expect.poll(() => reports).toHaveLength(1);
     await runSql(url, recordSql);
     shorten?.();
-    await expect.poll(() => told).toMatchObject([{ count: 1 }, { count: 1 }]);
+    await expect.poll(() => reports).toMatchObject([{ count: 1 }, { count: 1 }]);
     expect(await countRecords(url)).toBe(0);
     await retention.stop();
     // A timer that goes on would keep a closed store in memory.
@@ -404,17 +404,17 @@ describe("the deletion record in PostgreSQL", () => {
       `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'kept'; END$$;
        CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id = 1) EXECUTE FUNCTION keep()`,
     );
-    const told: Upkeep[] = [];
+    const reports: Upkeep[] = [];
     await new Promise<void>((resolve) => {
       const onUpkeep = (upkeep: Upkeep): void => {
-        told.push(upkeep);
+        reports.push(upkeep);
         if (upkeep.kind === "retention-failed") resolve(retention.stop());
       };
       const options = { keptMs: 1, placement: () => oneServer, onUpkeep };
       const retention = new Retention(new Session(readServerUrl(url)), options);
     });
     const lastedMs = expect.any(Number);
-    expect(told).toEqual([
+    expect(reports).toEqual([
       { kind: "records-dropped", count: 2_000, lastedMs },
       { kind: "retention-failed", problem: "kept", lastedMs },
     ]);
@@ -428,15 +428,15 @@ async function shortenLocked(url: string, through: string) {
   const locking = new Client(configOf(url));
   await locking.connect();
   await locking.query("BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
-  const told: Upkeep[] = [];
+  const reports: Upkeep[] = [];
   const retention = new Retention(new Session(readServerUrl(through)), {
     keptMs: 3_600_000,
     placement: () => oneServer,
-    onUpkeep: (upkeep) => void told.push(upkeep),
+    onUpkeep: (upkeep) => void reports.push(upkeep),
   });
   const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";
   await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
-  return { retention, told, waiting, [Symbol.asyncDispose]: () => locking.end() };
+  return { retention, reports, waiting, [Symbol.asyncDispose]: () => locking.end() };
 }
 
 async function countRecords(url: string): Promise<number> {

@@ -60,16 +60,16 @@ function callerWith(id: bigint, idempotencyKey: string): PendingDelete {
 }
 
 /** Callers, and what each was told first: only that counts. */
-function listenersOf(...ids: readonly bigint[]): { readonly taken: PendingDelete[]; readonly told: unknown[] } {
-  const told: unknown[] = ids.map(() => undefined);
-  const tell = (i: number, outcome: unknown): void => void (told[i] ??= outcome);
+function listenersOf(...ids: readonly bigint[]): { readonly taken: PendingDelete[]; readonly answers: unknown[] } {
+  const answers: unknown[] = ids.map(() => undefined);
+  const answer = (i: number, outcome: unknown): void => void (answers[i] ??= outcome);
   const taken = ids.map((id, i) => ({
     id,
     call: deleteCall(),
-    resolve: (deleted: boolean) => tell(i, deleted),
-    reject: (reason: unknown) => tell(i, ConnectError.from(reason).rawMessage),
+    resolve: (deleted: boolean) => answer(i, deleted),
+    reject: (reason: unknown) => answer(i, ConnectError.from(reason).rawMessage),
   }));
-  return { taken, told };
+  return { taken, answers };
 }
 
 async function plantsOf(url: string): Promise<unknown[]> {
@@ -101,15 +101,15 @@ describe("a batch that fails", () => {
 
   // A caller may rely on being told that nothing was done; whether the server is well decides about readiness.
   test.each([
-    { sqlStates: ["42P01"], told: away, server: "refusing" },
-    { sqlStates: ["XX000", "42P01"], told: unknown, server: "refusing" },
-    { sqlStates: ["XX000", "40001", "53100", "42P01"], told: unknown, server: "refusing" },
-  ])("with $sqlStates is given up: $told", async ({ sqlStates, ...givenUp }) => {
+    { sqlStates: ["42P01"], answers: away, server: "refusing" },
+    { sqlStates: ["XX000", "42P01"], answers: unknown, server: "refusing" },
+    { sqlStates: ["XX000", "40001", "53100", "42P01"], answers: unknown, server: "refusing" },
+  ])("with $sqlStates is given up: $answers", async ({ sqlStates, ...givenUp }) => {
     const url = await createPlants(2);
     await failTries(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
-      reason: { rawMessage: givenUp.told, code: Code.Unavailable },
+      reason: { rawMessage: givenUp.answers, code: Code.Unavailable },
       server: givenUp.server,
     });
     await session.close();
@@ -118,16 +118,16 @@ describe("a batch that fails", () => {
   });
 
   test.each([
-    { sqlState: "40001", told: away, server: "busy" },
-    { sqlState: "53100", told: away, server: "away" },
-    { sqlState: "57P03", told: away, server: "away" },
-    { sqlState: "XX000", told: unknown, server: "away" },
-  ])("with $sqlState for as long as there is time is given up: $told", async ({ sqlState, ...givenUp }) => {
+    { sqlState: "40001", answers: away, server: "busy" },
+    { sqlState: "53100", answers: away, server: "away" },
+    { sqlState: "57P03", answers: away, server: "away" },
+    { sqlState: "XX000", answers: unknown, server: "away" },
+  ])("with $sqlState for as long as there is time is given up: $answers", async ({ sqlState, ...givenUp }) => {
     const url = await createPlants(2);
     await failTries(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = new Session(readServerUrl(url));
     const ended = expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
-      reason: { rawMessage: givenUp.told, code: Code.Unavailable },
+      reason: { rawMessage: givenUp.answers, code: Code.Unavailable },
       server: givenUp.server,
     });
     await expect.poll(() => countTries(url)).toBeGreaterThan(0);
@@ -230,25 +230,30 @@ describe("a batch that fails", () => {
 describe("a batch of which the server refuses something", () => {
   // The first statement is the whole batch, the next one its first half.
   test.each([
-    { sqlStates: ["P0001", "42P01"], result: "given up", told: [undefined, undefined, undefined, undefined], tries: 2 },
-    { sqlStates: ["P0001", "XX000", "P0001"], result: "done", told: [true, true, true, true], tries: 6 },
+    {
+      sqlStates: ["P0001", "42P01"],
+      result: "given up",
+      answers: [undefined, undefined, undefined, undefined],
+      tries: 2,
+    },
+    { sqlStates: ["P0001", "XX000", "P0001"], result: "done", answers: [true, true, true, true], tries: 6 },
     // A part that may have been done, and is refused, is looked for among what is there and what is recorded.
     {
       sqlStates: ["XX000", "23503", "23503", "23503"],
       result: "done",
-      told: ["the database keeps plant 1", true, true, true],
+      answers: ["the database keeps plant 1", true, true, true],
       tries: 6,
     },
-    { sqlStates: ["XX000", "P0001", "42P01"], result: "given up", told: Array(4).fill(undefined), tries: 3 },
+    { sqlStates: ["XX000", "P0001", "42P01"], result: "given up", answers: Array(4).fill(undefined), tries: 3 },
     {
       sqlStates: ["23503", "23503", "23503"],
       result: "done",
-      told: ["the database keeps plant 1", true, true, true],
+      answers: ["the database keeps plant 1", true, true, true],
       tries: 5,
     },
   ])(
     "is $result in its parts, and each caller told the truth: $sqlStates",
-    async ({ sqlStates, result, told, tries }) => {
+    async ({ sqlStates, result, answers, tries }) => {
       const url = await createPlants(4);
       await failTries(url, "DELETE ON plants", sqlStates);
       const session = new Session(readServerUrl(url));
@@ -259,10 +264,10 @@ describe("a batch of which the server refuses something", () => {
       );
       await session.close();
       expect(ended).toBe(result);
-      expect(listeners.told).toEqual(told);
+      expect(listeners.answers).toEqual(answers);
       expect(await countTries(url)).toBe(tries);
       // What was told is what is there.
-      expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => told[i] !== true));
+      expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => answers[i] !== true));
     },
   );
 });
@@ -334,10 +339,10 @@ describe("a batch that is committed, whose answer is lost, and which is refused 
     );
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
     void proxy.cutNext("before-reply");
-    const { taken, told } = listenersOf(1n, 2n);
+    const { taken, answers } = listenersOf(1n, 2n);
     await expect(runBatch(session, taken)).resolves.toEqual([undefined, undefined]);
     await session.close();
-    expect(told).toEqual([unknown, unknown]);
+    expect(answers).toEqual([unknown, unknown]);
     expect(await plantsOf(url)).toEqual([]);
   });
 });
@@ -454,12 +459,12 @@ describe("a batch with plants that another transaction keeps locked", () => {
     await other.connect();
     await other.query(`BEGIN; ${lock}`);
     const session = new Session(readServerUrl(url), lockTimeouts);
-    const { taken, told } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
+    const { taken, answers } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
     const setAside: bigint[] = [];
     // Which of the callers have been told by the batch itself.
     const outcomes = await runBatchWith(session, taken, { setAside: ({ id }) => setAside.push(id) });
     taken.forEach(({ resolve }, i) => outcomes[i] !== undefined && resolve(outcomes[i]));
-    expect(told).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
+    expect(answers).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
     expect(setAside).toEqual([2n, 2n, 5n]);
     expect(await plantsOf(url)).toEqual(["2", "4", "5"]);
     if (tries !== undefined) expect(await countTries(url)).toBe(tries);
@@ -481,13 +486,13 @@ describe("a batch with plants that another transaction keeps locked", () => {
     await lost.query("BEGIN; DELETE FROM plants WHERE id = 1");
     await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${recorded}')`);
     const session = new Session(readServerUrl(url), lockTimeouts);
-    const { taken, told } = listenersOf(1n, 1n, 3n, 2n);
+    const { taken, answers } = listenersOf(1n, 1n, 3n, 2n);
     const setAside: LockedDelete[] = [];
     const options = { setAside: (one: LockedDelete) => void setAside.push(one), token };
     await expect(runBatchWith(session, taken, options)).resolves.toEqual([undefined, undefined, false, true]);
     // Whatever becomes of the first, its caller is not told that nothing was done.
     setAside.forEach(({ reject }) => reject(storeAway()));
-    expect(told).toEqual([unknown, away, undefined, undefined]);
+    expect(answers).toEqual([unknown, away, undefined, undefined]);
     await lost.query("COMMIT");
     await lost.end();
     const [first] = setAside;
@@ -541,11 +546,11 @@ test("a batch tells nobody that a plant is missing which a trigger keeps, althou
   );
   const session = new Session(readServerUrl(url));
   const call = deleteCall({ signal: AbortSignal.abort("gone") });
-  const { taken, told } = listenersOf(1n);
+  const { taken, answers } = listenersOf(1n);
   const batch = [{ id: 1n, call, resolve: () => {}, reject: () => {} }, ...taken];
   await expect(runBatch(session, batch)).resolves.toEqual([undefined, undefined]);
   await session.close();
-  expect(told).toEqual(["the database keeps plant 1"]);
+  expect(answers).toEqual(["the database keeps plant 1"]);
 });
 
 test("a batch says without a write that a plant is not there, where there are no standbys", async () => {
@@ -623,20 +628,20 @@ test("a batch leaves callers that give up out of its next tries, and tells them 
   await server.stop("fast");
   const session = new Session(readServerUrl(url));
   const controller = new AbortController();
-  const told: unknown[] = [];
+  const answers: unknown[] = [];
   const calls = [deleteCall(), deleteCall({ signal: controller.signal }), deleteCall()];
   const taken = calls.map((call, i) => ({
     id: BigInt(i + 1),
     call,
     resolve: () => {},
-    reject: (reason: unknown) => told.push(reason),
+    reject: (reason: unknown) => answers.push(reason),
   }));
   const outcomes = runBatch(session, taken);
   // The server takes longer to start than a connection to a socket without a listener takes to fail.
   controller.abort("too late");
   await server.start();
   await expect(outcomes).resolves.toEqual([true, false, true]);
-  expect(new Set(told)).toEqual(new Set(["too late"]));
+  expect(new Set(answers)).toEqual(new Set(["too late"]));
   await session.close();
   expect(await plantsOf(url)).toEqual(["2"]);
 });
@@ -677,7 +682,7 @@ test.each([
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
   await runSql(url, "INSERT INTO beds VALUES (2), (7)");
   const session = new Session(readServerUrl(url));
-  const { taken, told } = listenersOf(1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n);
+  const { taken, answers } = listenersOf(1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n);
   const impatient = taken.map((one) => ({
     ...one,
     reject: (reason: unknown) => {
@@ -692,7 +697,7 @@ test.each([
     ...Array.from({ length: 7 }, () => undefined),
   ]);
   await session.close();
-  expect(told).toEqual([true, "the database keeps plant 2", ...Array<string>(6).fill(refusal)]);
+  expect(answers).toEqual([true, "the database keeps plant 2", ...Array<string>(6).fill(refusal)]);
   expect(await runSql(url, "SELECT plant_id FROM deletions")).toEqual([{ plant_id: "1" }]);
   expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "7" }]);
 });
@@ -702,18 +707,18 @@ test("a divided batch leaves callers that give up out of its other parts", async
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id)); INSERT INTO beds VALUES (1)");
   const session = new Session(readServerUrl(url));
   const controller = new AbortController();
-  const told: unknown[] = [];
+  const answers: unknown[] = [];
   const taken = [1n, 2n, 3n, 4n].map((id) => ({
     id,
     call: deleteCall(id === 4n ? { signal: controller.signal } : {}),
     resolve: () => {},
     reject: (reason: unknown) => {
-      told.push(ConnectError.from(reason).rawMessage);
+      answers.push(ConnectError.from(reason).rawMessage);
       controller.abort("too late");
     },
   }));
   await expect(runBatch(session, taken)).resolves.toEqual([undefined, true, true, false]);
   await session.close();
-  expect(told).toEqual(["the database keeps plant 1", "too late"]);
+  expect(answers).toEqual(["the database keeps plant 1", "too late"]);
   expect(await plantsOf(url)).toEqual(["1", "4"]);
 });

@@ -205,7 +205,7 @@ describe("a session", () => {
   });
 
   test("is closed when its connection is, and not before", async () => {
-    const told: string[] = [];
+    const reports: string[] = [];
     await using way = await listenOnPort(
       createServer((client) => {
         const upstream = connect(socketOf(server.socketFolder));
@@ -213,15 +213,15 @@ describe("a session", () => {
         client.on("close", () => upstream.destroy());
         client.on("data", (data: Buffer) => {
           // Terminate (postgresql.org/docs/current/protocol-message-formats.html).
-          if (data.length === 5 && data.toString("latin1", 0, 1) === "X") told.push("asked to end");
+          if (data.length === 5 && data.toString("latin1", 0, 1) === "X") reports.push("asked to end");
           upstream.write(data);
         });
       }),
     );
     const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));
     await session.connect();
-    await session.close().then(() => told.push("closed"));
-    expect(told).toEqual(["asked to end", "closed"]);
+    await session.close().then(() => reports.push("closed"));
+    expect(reports).toEqual(["asked to end", "closed"]);
   });
 
   test("does nothing of a transaction whose beginning was lost", async () => {
@@ -317,12 +317,12 @@ describe("a session", () => {
       await session.connect();
       const untilMs = performance.now() + 1_000;
       session.untilMs = untilMs;
-      const told = session.query(sql).then(
+      const outcome = session.query(sql).then(
         () => ({}),
         (fault: unknown) => fault,
       );
       if (isSilent === true) proxy.freeze();
-      expect(await told).toMatchObject(says);
+      expect(await outcome).toMatchObject(says);
       // That of the sockets is not exact.
       expect(performance.now()).toBeLessThan(untilMs + 400);
     };
@@ -480,8 +480,10 @@ describe("a session", () => {
     const session = new Session(readServerUrl(`${url}&application_name=alone`), timeouts);
     await withoutStandby(url, async () => {
       await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-      const told = expect(commit(session)).rejects.toThrow("committed, but not confirmed by its synchronous standbys");
-      await Promise.all([told, expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([])]);
+      const rejection = expect(commit(session)).rejects.toThrow(
+        "committed, but not confirmed by its synchronous standbys",
+      );
+      await Promise.all([rejection, expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([])]);
     });
     await session.close();
   });

@@ -53,10 +53,10 @@ describe("a PostgreSQL store", () => {
     const ids = Array.from({ length: 500 }, (_, i) => BigInt(i));
     await using opened = await openWith(ids);
     const others = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
-    const told = await Promise.all(
+    const answers = await Promise.all(
       [opened.store, ...others].map((store) => Promise.all(ids.map((id) => store.delete(id, deleteCall())))),
     );
-    for (const id of ids) expect(told.map((outcomes) => outcomes[Number(id)]).filter(Boolean)).toHaveLength(1);
+    for (const id of ids) expect(answers.map((outcomes) => outcomes[Number(id)]).filter(Boolean)).toHaveLength(1);
     await Promise.all(others.map((store) => store.close()));
   });
 
@@ -103,9 +103,9 @@ describe("a PostgreSQL store", () => {
       await using proxy = await startCuttingProxy(server.socketFolder);
       const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
       const wasCut = proxy.cutNext(cut);
-      const told = [1n, 2n, 9n].map((id) => store.delete(id, deleteCall({ requestId: `request-${id}` })));
+      const answers = [1n, 2n, 9n].map((id) => store.delete(id, deleteCall({ requestId: `request-${id}` })));
       await wasCut;
-      await expect(Promise.all(told)).resolves.toEqual([true, true, false]);
+      await expect(Promise.all(answers)).resolves.toEqual([true, true, false]);
       expect(proxy.cuts).toBe(1);
       expect(await opened.plants()).toEqual([3n]);
       // One record for each plant: the retry has deleted nothing twice.
@@ -131,11 +131,11 @@ describe("a PostgreSQL store", () => {
     const wasCut = proxy.cutNext("after-send", [1n, 2n, 3n, 6n]);
     // The first two are batches of their own, and the others wait.
     for (const id of [7n, 8n]) void store.delete(id, deleteCall());
-    const told = [1n, 2n, 3n, 2n, 6n].map((id) =>
+    const answers = [1n, 2n, 3n, 2n, 6n].map((id) =>
       store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
     );
     await wasCut;
-    await expect(Promise.all(told)).resolves.toEqual([
+    await expect(Promise.all(answers)).resolves.toEqual([
       true,
       // Its attempt may be running still, as far as can be known.
       "the outcome of the deletion is unknown; repeating the request is safe",
@@ -175,7 +175,7 @@ describe("a PostgreSQL store", () => {
     await other.query("SELECT pg_advisory_lock(1)");
     const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
     let isTold = false;
-    const told = store
+    const answers = store
       .delete(1n, deleteCall())
       .catch((fault: unknown) => ConnectError.from(fault).rawMessage)
       .finally(() => (isTold = true));
@@ -186,15 +186,15 @@ describe("a PostgreSQL store", () => {
     await other.end();
     await expect.poll(() => opened.plants()).toEqual([]);
     await store.close();
-    return await told;
+    return await answers;
   }
 
   test("tells a caller whose attempt was lost, and went on, that it has deleted the plant", async () => {
     // On a machine that has stalled for long, it is told that nobody knows: then once more.
     const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
-    let told: unknown = unknown;
-    for (let rounds = 0; told === unknown && rounds < 5; rounds++) told = await tellOfLostAttempt();
-    expect(told).toBe(true);
+    let answers: unknown = unknown;
+    for (let rounds = 0; answers === unknown && rounds < 5; rounds++) answers = await tellOfLostAttempt();
+    expect(answers).toBe(true);
   });
 
   test("is closed although its server has vanished without a word", async () => {
@@ -260,9 +260,9 @@ describe("a PostgreSQL store", () => {
     await using opened = await openWith([1n, 2n, 3n]);
     await opened.store.delete(1n, deleteCall());
     await server.stop("fast");
-    const told = Promise.all([1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
+    const answers = Promise.all([1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
     await server.start();
-    await expect(told).resolves.toEqual([false, true, true]);
+    await expect(answers).resolves.toEqual([false, true, true]);
     expect(opened.store.problem).toBeUndefined();
   });
 
@@ -278,9 +278,9 @@ describe("a PostgreSQL store", () => {
     await ended;
     // That a caller is gone says nothing about the server.
     expect(store.problem).toBeUndefined();
-    const told = store.delete(1n, deleteCall());
+    const answer = store.delete(1n, deleteCall());
     await server.start();
-    await expect(told).resolves.toBe(true);
+    await expect(answer).resolves.toBe(true);
     await store.close();
   });
 
@@ -288,12 +288,12 @@ describe("a PostgreSQL store", () => {
     await using opened = await openWith([1n, 2n, 3n, 4n]);
     await failTries(opened.url, "DELETE ON plants", ["42P01", "42P01"]);
     // The first two are batches of their own, and the others wait.
-    const told = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
+    const answers = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
     const refused = {
       status: "rejected",
       reason: expect.objectContaining({ rawMessage: "the plant store cannot delete at the moment" }),
     };
-    expect(told).toEqual([refused, refused, refused, refused]);
+    expect(answers).toEqual([refused, refused, refused, refused]);
     expect(await countTries(opened.url)).toBe(2);
     expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
   });
@@ -347,8 +347,8 @@ describe("a PostgreSQL store", () => {
     await runSql(opened.url, sql);
     const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) };
     expect(await Promise.allSettled([opened.store.delete(5n, deleteCall())])).toEqual([refused]);
-    const told = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
-    expect(told).toEqual([
+    const answers = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
+    expect(answers).toEqual([
       ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
       { status: "fulfilled", value: false },
     ]);
@@ -398,11 +398,11 @@ describe("a PostgreSQL store", () => {
     await other.query("BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
     const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
     const before = timedOut();
-    const told = [1n, 2n].map((id) => refusalOf(opened.store.delete(id, deleteCall())));
+    const answers = [1n, 2n].map((id) => refusalOf(opened.store.delete(id, deleteCall())));
     // Each leaves as a batch of its own, and waits by itself.
     await expect.poll(timedOut).toBe(before + 2);
     await expect(opened.store.delete(3n, deleteCall())).resolves.toBe(true);
-    expect((await Promise.all(told)).map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable]);
+    expect((await Promise.all(answers)).map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable]);
     expect(timedOut()).toBe(before + 2);
     await other.end();
   });
@@ -416,14 +416,14 @@ describe("a PostgreSQL store", () => {
     const busy = Array<string>(8).fill("40001");
     await failTries(opened.url, "DELETE ON plants", ["P0001", ...busy, "42P01"], 3n);
     // Plants 7 and 8 are batches of their own, and the others wait.
-    const told = [7n, 8n, 1n, 2n, 3n, 4n].map((id) =>
+    const answers = [7n, 8n, 1n, 2n, 3n, 4n].map((id) =>
       opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
     );
     // Plant 1 is set aside by now, and free.
-    await expect(told[3]).resolves.toBe(true);
+    await expect(answers[3]).resolves.toBe(true);
     await other.query("COMMIT");
     const away = "the plant store cannot delete at the moment";
-    await expect(Promise.all(told)).resolves.toEqual([false, false, away, true, away, away]);
+    await expect(Promise.all(answers)).resolves.toEqual([false, false, away, true, away, away]);
     expect(await opened.plants()).toEqual([1n, 3n, 4n]);
     expect(await countTries(opened.url)).toBe(10);
     await other.end();
@@ -447,12 +447,12 @@ describe("a PostgreSQL store", () => {
     const other = new Client(configOf(opened.url));
     await other.connect();
     await other.query("BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
-    const told = [7n, 8n, 1n, 2n].map((id) =>
+    const answers = [7n, 8n, 1n, 2n].map((id) =>
       opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
     );
     await expect.poll(() => countTries(opened.url)).toBe(2);
     await runSql(opened.url, "DELETE FROM gate");
-    await expect(Promise.all(told)).resolves.toEqual([
+    await expect(Promise.all(answers)).resolves.toEqual([
       false,
       false,
       "the outcome of the deletion is unknown; repeating the request is safe",
@@ -487,11 +487,11 @@ describe("a PostgreSQL store", () => {
     await other.connect();
     await other.query("BEGIN; SELECT FROM plants FOR UPDATE");
     const codes: unknown[] = [];
-    const told = opened.store.delete(1n, deleteCall()).catch(({ code }) => void codes.push(code));
+    const answer = opened.store.delete(1n, deleteCall()).catch(({ code }) => void codes.push(code));
     await opened.store.close();
     // It is told by then.
     expect(codes).toEqual([Code.Unavailable]);
-    await told;
+    await answer;
     await other.end();
     expect(await opened.plants()).toEqual([1n]);
   });
@@ -523,12 +523,12 @@ describe("a PostgreSQL store", () => {
     await store.delete(9n, deleteCall());
     await runSql(opened.url, "ALTER ROLE writer SET default_transaction_read_only = on");
     await runSql(opened.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'writer'");
-    const told = store.delete(1n, deleteCall());
+    const answer = store.delete(1n, deleteCall());
     const other = await openPostgresStore({ url });
     expect(other.problem).toMatch(/: the server is read-only$/);
     await expect(other.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     await runSql(opened.url, "ALTER ROLE writer RESET default_transaction_read_only");
-    await expect(told).resolves.toBe(true);
+    await expect(answer).resolves.toBe(true);
     await expect.poll(() => other.problem).toBeUndefined();
     await other.close();
     await store.close();
@@ -560,7 +560,7 @@ describe("a PostgreSQL store", () => {
     const url = await server.createPlants([0n]);
     const open = (): Session => new Session(readServerUrl(`${url}&application_name=looks`));
     const [first, second, third] = [open(), open(), open()];
-    const { told } = await withoutStandby(url, async () => {
+    const { answers } = await withoutStandby(url, async () => {
       const untold = [
         oneServer.checkWrite(first),
         oneServer.checkWrite(second),
@@ -569,9 +569,9 @@ describe("a PostgreSQL store", () => {
       const waiting = "SELECT wait_event FROM pg_stat_activity WHERE application_name = 'looks' AND state = 'active'";
       // Each has done all that it does before its commit.
       await expect.poll(() => runSql(url, waiting)).toEqual(untold.map(() => ({ wait_event: "SyncRep" })));
-      return { told: Promise.all(untold) };
+      return { answers: Promise.all(untold) };
     });
-    await told;
+    await answers;
     for (const session of [first, second, third]) await session.close();
   });
 
@@ -625,7 +625,7 @@ describe("a PostgreSQL store", () => {
       const store = await openPostgresStore({ url: `${opened.url}${options}` });
       const waiting = (query: string): Promise<unknown> =>
         runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
-      const told = await withoutStandby(opened.url, async () => {
+      const answers = await withoutStandby(opened.url, async () => {
         await server.stop("fast");
         await server.start();
         const deleting = store.delete(1n, deleteCall());
@@ -634,7 +634,7 @@ describe("a PostgreSQL store", () => {
         await expect.poll(() => waiting("UPDATE deletions")).not.toEqual([]);
         return { deleting };
       });
-      await expect(told.deleting).resolves.toBe(true);
+      await expect(answers.deleting).resolves.toBe(true);
       expect(await opened.plants()).toEqual([]);
       await store.close();
     },

@@ -46,16 +46,16 @@ describe("migrating a file", () => {
     const file = folder.file("plants.db");
     using late = databaseOfVersion(1, file);
     using early = new DatabaseSync(file, { readBigInts: true });
-    const told: string[] = [];
+    const reports: string[] = [];
     let began = false;
     late.setAuthorizer((action) => {
       if (action === constants.SQLITE_TRANSACTION && !began) {
         began = true;
-        migrate(early, undefined, undefined, (from, to) => told.push(`early ${from} ${to}`));
+        migrate(early, undefined, undefined, (from, to) => reports.push(`early ${from} ${to}`));
       }
       return constants.SQLITE_OK;
     });
-    migrate(late, undefined, undefined, (from, to) => told.push(`late ${from} ${to}`));
-    expect(told).toEqual([`early 1 ${migrations.length}`]);
+    migrate(late, undefined, undefined, (from, to) => reports.push(`late ${from} ${to}`));
+    expect(reports).toEqual([`early 1 ${migrations.length}`]);
   });
 });

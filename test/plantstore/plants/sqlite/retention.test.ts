@@ -25,9 +25,9 @@ function databaseWith(file: string, deletedAt: readonly number[]): ReturnType<ty
 }
 
 /** What was told of upkeep. */
-function recorded(): { readonly told: readonly Upkeep[]; readonly record: OnUpkeep } {
-  const told: Upkeep[] = [];
-  return { told, record: (upkeep) => void told.push(upkeep) };
+function recorded(): { readonly reports: readonly Upkeep[]; readonly record: OnUpkeep } {
+  const reports: Upkeep[] = [];
+  return { reports, record: (upkeep) => void reports.push(upkeep) };
 }
 
 describe("dropping old deletion records", () => {
@@ -42,9 +42,11 @@ describe("dropping old deletion records", () => {
     const begunMs = performance.now();
     expect(prepareRetention(db, 100, upkeep.record)(before + 100)).toBe(intervalMs);
     const atMostMs = performance.now() - begunMs;
-    expect(upkeep.told.every(({ lastedMs }) => lastedMs <= atMostMs + 1)).toBe(true);
+    expect(upkeep.reports.every(({ lastedMs }) => lastedMs <= atMostMs + 1)).toBe(true);
     const count = deletedAt.length - left.length;
-    expect(upkeep.told).toEqual(count === 0 ? [] : [{ kind: "records-dropped", count, lastedMs: expect.any(Number) }]);
+    expect(upkeep.reports).toEqual(
+      count === 0 ? [] : [{ kind: "records-dropped", count, lastedMs: expect.any(Number) }],
+    );
     const rows = db.prepare("SELECT deleted_at FROM deletions ORDER BY seq").all();
     expect(rows).toEqual(left.map((time) => ({ deleted_at: BigInt(time) })));
     db.close();
@@ -69,8 +71,8 @@ describe("dropping old deletion records", () => {
     const atMostMs = performance.now() - begunMs;
     // All slices together, and nothing of the next time when there is nothing to do.
     expect(drop(hourMs)).toBe(intervalMs);
-    expect(upkeep.told).toEqual([{ kind: "records-dropped", count: 2_499, lastedMs: expect.any(Number) }]);
-    const [{ lastedMs } = { lastedMs: 0 }] = upkeep.told;
+    expect(upkeep.reports).toEqual([{ kind: "records-dropped", count: 2_499, lastedMs: expect.any(Number) }]);
+    const [{ lastedMs } = { lastedMs: 0 }] = upkeep.reports;
     expect(lastedMs).toBeGreaterThanOrEqual(atLeastMs - 1);
     expect(lastedMs).toBeLessThanOrEqual(atMostMs + 1);
     expect(db.prepare("SELECT count(*) AS rows FROM deletions").get()).toEqual({ rows: 1n });
@@ -85,7 +87,7 @@ describe("dropping old deletion records", () => {
     db.close();
     expect(drop(hourMs)).toBe(intervalMs);
     const problem = expect.stringContaining("not open");
-    expect(upkeep.told).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
+    expect(upkeep.reports).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
   });
 
   test("tells what was dropped before it could not go on", () => {
@@ -100,7 +102,7 @@ describe("dropping old deletion records", () => {
     const drop = prepareRetention(db, 0, upkeep.record);
     expect([drop(hourMs), drop(hourMs), drop(hourMs)]).toEqual([0, 0, intervalMs]);
     const lastedMs = expect.any(Number);
-    expect(upkeep.told).toEqual([
+    expect(upkeep.reports).toEqual([
       { kind: "records-dropped", count: 2_000, lastedMs },
       { kind: "retention-failed", problem: "no", lastedMs },
     ]);
@@ -116,7 +118,7 @@ describe("dropping old deletion records", () => {
     const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs, onUpkeep: upkeep.record });
     await store.close();
     expect(readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 3n }]);
-    expect(upkeep.told).toEqual([{ kind: "records-dropped", count: 2, lastedMs: expect.any(Number) }]);
+    expect(upkeep.reports).toEqual([{ kind: "records-dropped", count: 2, lastedMs: expect.any(Number) }]);
   });
 
   test("is done after 90 days where nothing else is said", async () => {
@@ -170,7 +172,7 @@ describe("dropping old deletion records", () => {
     const store = await openSqliteStore({ file, onUpkeep: upkeep.record });
     await expect(store.delete(7n, deleteCall())).resolves.toBe(true);
     await store.close();
-    expect(upkeep.told).toEqual([{ kind: "retention-failed", problem: "no", lastedMs: expect.any(Number) }]);
+    expect(upkeep.reports).toEqual([{ kind: "retention-failed", problem: "no", lastedMs: expect.any(Number) }]);
     expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions")).toEqual([{ rows: 4n }]);
   });
 

@@ -90,19 +90,19 @@ describe("an SQLite store", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 18_000n } });
-    const told = await Promise.all(
+    const answers = await Promise.all(
       Array.from({ length: 18_000 }, (_, i) =>
         store.delete(BigInt(i + 1), deleteCall()).catch((reason: unknown) => ConnectError.from(reason)),
       ),
     );
     await store.close();
-    const refused = told.filter((outcome) => outcome instanceof ConnectError);
+    const refused = answers.filter((outcome) => outcome instanceof ConnectError);
     expect(refused.length).toBeGreaterThan(0);
     for (const error of refused) {
       expect(error).toMatchObject({ code: Code.ResourceExhausted });
       expect(error.metadata.get("retry-after")).toBe("1");
     }
-    expect(plantsIn(file)).toEqual(told.flatMap((outcome, i) => (outcome === true ? [] : [BigInt(i + 1)])));
+    expect(plantsIn(file)).toEqual(answers.flatMap((outcome, i) => (outcome === true ? [] : [BigInt(i + 1)])));
   });
 
   test("does not delete for a call that is given up while it waits", async () => {
@@ -134,15 +134,15 @@ describe("an SQLite store", () => {
       file,
       "5000",
     ]);
-    const { told, problem } = JSON.parse(stdout);
+    const { answers, problem } = JSON.parse(stdout);
     expect(problem).toBe(`${file}: reading or writing the disk failed`);
-    const acknowledged = told.flatMap((outcome: unknown, i: number) => (outcome === true ? [BigInt(i + 1)] : []));
+    const acknowledged = answers.flatMap((outcome: unknown, i: number) => (outcome === true ? [BigInt(i + 1)] : []));
     expect(acknowledged.length).toBeGreaterThan(0);
     expect(acknowledged.length).toBeLessThan(5_000);
     const left = new Set(plantsIn(file));
     expect(acknowledged.filter((id: bigint) => left.has(id))).toEqual([]);
     // The batch whose commit has failed may be in the file after a restart; what waited behind it was not sent.
-    const refused = told.filter((outcome: unknown) => outcome !== true);
+    const refused = answers.filter((outcome: unknown) => outcome !== true);
     const inDoubt = refused.filter((message: string) => message.includes("outcome of the deletion is unknown"));
     expect(inDoubt).toHaveLength(1_024);
     expect(refused.slice(1_024)).toEqual(
@@ -158,9 +158,9 @@ describe("an SQLite store", () => {
     other.exec("CREATE TRIGGER fail AFTER DELETE ON plants WHEN OLD.id = 1 BEGIN SELECT json('no JSON'); END");
     other.close();
     // The first leaves alone, and the others wait.
-    const told = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => store.delete(id, deleteCall())));
+    const answers = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => store.delete(id, deleteCall())));
     const refused = { rawMessage: "the plant store cannot delete at the moment", code: Code.Unavailable };
-    expect(told).toEqual(told.map(() => ({ status: "rejected", reason: expect.objectContaining(refused) })));
+    expect(answers).toEqual(answers.map(() => ({ status: "rejected", reason: expect.objectContaining(refused) })));
     expect(plantsIn(file)).toEqual([1n, 2n, 3n, 4n]);
     await store.close();
   });
@@ -171,12 +171,12 @@ describe("an SQLite store", () => {
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
-    const told = store.delete(1n, deleteCall());
+    const answer = store.delete(1n, deleteCall());
     const insert = other.prepare("INSERT INTO plants VALUES (?)");
     for (let id = 100; id < 50_000; id++) insert.run(id);
     other.exec("COMMIT");
     other.close();
-    await expect(told).resolves.toBe(true);
+    await expect(answer).resolves.toBe(true);
     expect(store.problem).toBeUndefined();
     await store.close();
   });
@@ -209,9 +209,9 @@ describe("an SQLite store", () => {
     // The first waits for the lock, and the second for the first.
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
-    const told = [1n, 2n].map((id) => refusalOf(store.delete(id, deleteCall())));
+    const answers = [1n, 2n].map((id) => refusalOf(store.delete(id, deleteCall())));
     await thread.terminate();
-    const refused = await Promise.all(told);
+    const refused = await Promise.all(answers);
     expect(refused.map(({ rawMessage }) => rawMessage)).toEqual([
       "the outcome of the deletion is unknown; repeating the request is safe",
       "the plant store cannot delete at the moment",
@@ -292,9 +292,9 @@ describe("an SQLite store", () => {
     other.exec(sql);
     other.close();
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
-    const told = await Promise.allSettled([...ids, 99n].map((id) => store.delete(id, deleteCall())));
+    const answers = await Promise.allSettled([...ids, 99n].map((id) => store.delete(id, deleteCall())));
     const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) };
-    expect(told).toEqual([
+    expect(answers).toEqual([
       ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
       { status: "fulfilled", value: false },
     ]);
@@ -314,8 +314,8 @@ describe("an SQLite store", () => {
       CREATE TRIGGER fail AFTER DELETE ON plants WHEN OLD.id = 6 BEGIN SELECT json('no JSON'); END`);
     other.close();
     // The first leaves alone, and the others share a batch.
-    const told = await Promise.allSettled([1n, 2n, 3n, 4n, 5n, 6n].map((id) => store.delete(id, deleteCall())));
-    expect(told).toEqual([
+    const answers = await Promise.allSettled([1n, 2n, 3n, 4n, 5n, 6n].map((id) => store.delete(id, deleteCall())));
+    expect(answers).toEqual([
       ...[1, 2, 3].map(() => ({ status: "fulfilled", value: true })),
       { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) },
       ...[5, 6].map(() => ({ status: "rejected", reason: expect.objectContaining({ code: Code.Unavailable }) })),
