@@ -113,7 +113,8 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
     openapi,
     info,
     ...(options.servers !== undefined && { servers: options.servers }),
-    ...(security !== undefined && { security: [Object.fromEntries(Object.keys(security).map((name) => [name, []]))] }),
+    // An empty list says that nothing is needed; linters take a missing one for forgotten.
+    security: security === undefined ? [] : [Object.fromEntries(Object.keys(security).map((name) => [name, []]))],
     tags: described.map(describeTag),
     paths,
     components: {
@@ -144,7 +145,7 @@ const standardRecord: OpenApiSchema = {
     },
   },
   required: ["code", "status", "message", "details"],
-  examples: [{ code: 5, status: "NOT_FOUND", message: "plant 7 not found", details: [] }],
+  examples: [{ code: 5, status: "NOT_FOUND", message: "not found", details: [] }],
 };
 
 function standardErrors(schemas: Schemas): readonly OpenApiError[] {

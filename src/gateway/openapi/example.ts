@@ -81,7 +81,7 @@ function exampleOfScalar(scalar: ScalarType): string | number | boolean {
     case ScalarType.BOOL:
       return true;
     case ScalarType.BYTES:
-      return "cGxhbnQ=";
+      return "dGV4dA==";
     case ScalarType.STRING:
       return "text";
     default:

@@ -120,7 +120,7 @@ export interface OpenApiDocument {
   readonly openapi: OpenApiVersion;
   readonly info: OpenApiInfo;
   readonly servers?: readonly OpenApiServer[];
-  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly tags: readonly OpenApiTag[];
   readonly paths: Readonly<Record<string, OpenApiPathItem>>;
   readonly components?: {

@@ -124,12 +124,16 @@ function describeSuccess(
   const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
   const isStream = method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
   if (!isStream) return ok({ "application/json": { schema } });
-  const forms = streamFormsOf(streamInResults).map((form) => [form.contentType, mediaOf(form, schema, openapi)]);
+  const forms = streamFormsOf(streamInResults).offered.map((form) => [
+    form.contentType,
+    mediaOf(form, schema, openapi),
+  ]);
   return ok(Object.fromEntries(forms), "OK: a stream, in the form that Accept asks for");
 }
 
-// Bytes of any type: google.api.HttpBody.
-const anyContent: OpenApiContent = { "*/*": { schema: {} } };
+// google.api.HttpBody: bytes of any type. As "*/*" without a schema, which would say so, most generators make methods of
+// it that cannot send or return bytes.
+const anyContent: OpenApiContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
 // Except for an array, a stream is one item after the other.
 function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVersion): OpenApiMediaType {

@@ -76,6 +76,7 @@ export class Schemas {
       ...this.#describe(desc),
       properties: Object.fromEntries(fields.map((field) => [this.nameOf(field), this.#ofProperty(field, boundByPath)])),
       ...this.#require(fields.filter((field) => this.#isAlwaysSet(field))),
+      ...this.#exclude(desc, fields),
       ...(example !== undefined && { examples: [example] }),
     };
   }
@@ -121,6 +122,16 @@ export class Schemas {
 
   #require(fields: readonly DescField[]): OpenApiSchema {
     return fields.length === 0 ? {} : { required: fields.map((field) => this.nameOf(field)) };
+  }
+
+  /** Says that only one member of each oneof may be set. */
+  #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
+    // Not by `oneOf`, of which generators would make types of their own.
+    const pairs = desc.oneofs.flatMap((oneof) => {
+      const members = oneof.fields.filter((field) => fields.includes(field)).slice(0, excludedMembersMax);
+      return members.flatMap((one, at) => members.slice(at + 1).map((other) => this.#require([one, other])));
+    });
+    return pairs.length === 0 ? {} : { not: { anyOf: pairs } };
   }
 
   // A component describes its message in requests and in answers.
@@ -204,3 +215,6 @@ export class Schemas {
     };
   }
 }
+
+/** The first members of a oneof, of which each two are said to exclude each other: 16 of them are 120 pairs. */
+const excludedMembersMax = 16;

@@ -43,6 +43,10 @@ const canonicalSigned = "^(0|-?[1-9][0-9]*)$";
 
 const anything: OpenApiSchema = {};
 
+// A name in a mask is in backticks if it is no other way the same in proto and in JSON.
+const maskPath = ["\\*", "[A-Za-z_][A-Za-z0-9_]*", "`[A-Za-z_][A-Za-z0-9_]*`"].join("|");
+const mask = `^((${maskPath})([.,](${maskPath}))*)?$`;
+
 /** The well-known types with their own JSON form, except for wrappers, which are described as their scalar. */
 const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
   "google.protobuf.Any": {
@@ -53,7 +57,7 @@ const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
   },
   "google.protobuf.Duration": { type: "string", pattern: "^-?[0-9]+(\\.[0-9]{1,9})?s$" },
   "google.protobuf.Empty": { type: "object" },
-  "google.protobuf.FieldMask": { type: "string", description: "Field paths, separated by commas." },
+  "google.protobuf.FieldMask": { type: "string", pattern: mask, description: "Field paths, separated by commas." },
   "google.protobuf.ListValue": { type: "array", items: anything },
   "google.protobuf.Struct": { type: "object", additionalProperties: true },
   "google.protobuf.Timestamp": { type: "string", format: "date-time" },

@@ -52,17 +52,20 @@ export function negotiateCoding<Coding extends { readonly name: string }>(
 }
 
 /**
- * Chooses a media type by `Accept` (RFC 9110 §12.5.1): the one with the highest weight, or of equal ones the first; the
- * first of all if the client accepts none. Parameters are ignored.
+ * Chooses a media type by `Accept` (RFC 9110 §12.5.1): the one with the highest weight. Of equal ones it is the first
+ * that the client names, then the usual one, then the first; the usual one if the client accepts none. Parameters are
+ * ignored.
  *
  * @param accept - the value of the field, `null` when it was not sent
  */
 export function negotiateType<Form extends { readonly contentType: string }>(
   accept: string | null,
-  available: readonly [Form, ...Form[]],
+  { offered, usual }: { readonly offered: readonly Form[]; readonly usual: Form },
 ): Form {
   const weights = new Map(readAccept(accept ?? "").map(({ name, weight }) => [name, weight]));
-  return heaviest(weights, available, mediaRangesOf)[0] ?? available[0];
+  const [named, weight] = heaviest(weights, offered, ({ contentType }) => [contentType]);
+  const [included, highest] = heaviest(weights, [usual, ...offered], mediaRangesOf);
+  return (weight === highest ? named : included) ?? usual;
 }
 
 /** Returns the ranges that include a type; the most specific one counts. */

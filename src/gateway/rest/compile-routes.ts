@@ -82,7 +82,8 @@ class Compiler {
     const reserved = new Set([...this.#methods.map(procedureOf), ...reservedPaths]);
     for (const method of this.#methods) this.#addMethod(method, findRule, reserved);
     for (const { binding, by } of findShadowedBindings(this.#table, this.#bindings)) {
-      this.#problems.push(`${describe(binding)}: is never reached, ${describe(by)} takes every path of it`);
+      const take = `${by.map(describe).join(" and ")} ${by.length === 1 ? "takes" : "take"} every path of it`;
+      this.#problems.push(`${describe(binding)}: is never reached, ${take}; omit leaves out an RPC`);
     }
     if (this.#problems.length > 0) {
       throw withCode(new Error(`the HTTP rules have problems:\n${this.#problems.join("\n")}`), "ERR_HTTP_RULES");

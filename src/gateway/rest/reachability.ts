@@ -3,8 +3,8 @@ import { type PathTemplate, printPathTemplate } from "./path-template.ts";
 import type { RouteTable } from "./route-table.ts";
 
 /**
- * Finds the bindings that no request can reach because more exact ones take all of their paths, each with one of the
- * bindings that take its paths.
+ * Finds the bindings that no request can reach because more exact ones take all of their paths, each with the bindings
+ * that take its paths.
  *
  * Every binding is tried with example paths of its own: `*` becomes a text that no template spells out, and `**` every
  * number of segments that could matter to some template. A binding that none of its examples reaches is shadowed.
@@ -12,18 +12,18 @@ import type { RouteTable } from "./route-table.ts";
 export function findShadowedBindings(
   table: RouteTable<RestBinding>,
   bindings: readonly RestBinding[],
-): readonly { readonly binding: RestBinding; readonly by: RestBinding }[] {
+): readonly { readonly binding: RestBinding; readonly by: readonly RestBinding[] }[] {
   const text = unspelledText(bindings);
   const segmentsMax = Math.max(0, ...bindings.map(({ template }) => template.segments.length));
   return bindings.flatMap((binding) => {
-    let by: RestBinding | undefined;
+    const by = new Set<RestBinding>();
     for (const path of examplePaths(binding.template, text, segmentsMax)) {
       const match = table.match(binding.pattern.httpMethod, path);
       if (match.kind !== "binding") continue;
       if (match.binding === binding) return [];
-      by = match.binding;
+      by.add(match.binding);
     }
-    return by === undefined ? [] : [{ binding, by }];
+    return by.size === 0 ? [] : [{ binding, by: [...by] }];
   });
 }
 

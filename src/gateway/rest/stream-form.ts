@@ -70,21 +70,32 @@ const serverSentEvents: StreamForm = {
     errorJson === undefined ? "event: end\ndata: {}\n\n" : `event: error\ndata: ${errorJson}\n\n`,
 };
 
-// Among forms of equal weight, the first is chosen.
-const forms: readonly [StreamForm, ...StreamForm[]] = [ndjson, jsonLines, jsonArray, serverSentEvents];
-const formsInResults: readonly [StreamForm, ...StreamForm[]] = [
-  resultLines,
-  { ...resultLines, contentType: ndjson.contentType },
-  { ...resultLines, contentType: jsonLines.contentType },
-  serverSentEvents,
-];
+// Generated clients accept all forms that are described, and many of them understand only JSON, which hence is first.
+const forms: StreamForms = { offered: [jsonArray, ndjson, jsonLines, serverSentEvents], usual: ndjson };
+const formsInResults: StreamForms = {
+  offered: [
+    resultLines,
+    { ...resultLines, contentType: ndjson.contentType },
+    { ...resultLines, contentType: jsonLines.contentType },
+    serverSentEvents,
+  ],
+  usual: resultLines,
+};
+
+/** The forms in which a service offers its streams. */
+export interface StreamForms {
+  /** In the order of the description: of those that a client names with equal weights, the first is taken. */
+  readonly offered: readonly StreamForm[];
+  /** What a client gets that names none. */
+  readonly usual: StreamForm;
+}
 
 /**
- * Returns the forms in which a service offers its streams, the default first.
+ * Returns the forms in which a service offers its streams.
  *
  * @param inResults - whether messages and errors are wrapped as by grpc-gateway
  */
-export function streamFormsOf(inResults: boolean): readonly [StreamForm, ...StreamForm[]] {
+export function streamFormsOf(inResults: boolean): StreamForms {
   return inResults ? formsInResults : forms;
 }
 

@@ -280,7 +280,7 @@ describe("an answer", () => {
         details: { type: "array", items: { type: "object", required: ["@type"] } },
       },
       required: ["code", "status", "message", "details"],
-      examples: [{ code: 5, status: "NOT_FOUND", message: "plant 7 not found", details: [] }],
+      examples: [{ code: 5, status: "NOT_FOUND", message: "not found", details: [] }],
     });
   });
 
@@ -511,6 +511,19 @@ test("a server stream whose messages are wrapped is described so in the forms of
     expect(content?.["application/jsonl"]).toEqual(media);
     expect(content?.["text/event-stream"]).not.toHaveProperty("schema.properties.result");
   }
+});
+
+test("two members of a oneof exclude each other, and a mask has a form", () => {
+  const schemas = document.components.schemas ?? {};
+  const { anyOf: pairs } = Object(schemas["Sink"]?.["not"]);
+  // Of eight members.
+  expect(new Set(pairs.map(({ required }: { required: string[] }) => required.join(" "))).size).toBe(28);
+  expect(pairs[0]).toEqual({ required: ["choiceText", "choiceNumber"] });
+  expect(schemas["Nested"]).not.toHaveProperty("not");
+  const mask = new RegExp(String(Reflect.get(Object(schemas["Sink"]?.["properties"]), "mask")?.pattern));
+  const good = ["", "a", "a.b,cD", "*", "a_1.`bC`"].filter((text) => !mask.test(text));
+  const bad = [",", "a,", "a..b", "a b", "`a", "1a"].filter((text) => mask.test(text));
+  expect({ good, bad }).toEqual({ good: [], bad: [] });
 });
 
 test("paths that differ in the names of their variables only are one, with the names of the first", () => {

@@ -145,7 +145,7 @@ describe("compileRestRoutes() refuses", () => {
     {
       why: "a rule that others shadow",
       rules: ["GET /{f_string=**}/end", "GET /{f_string}/**", "GET /end"],
-      want: "GET /{f_string=**}/end: is never reached",
+      want: "GET /{f_string=**}/end: is never reached, ",
     },
   ])("$why", ({ rules, want }) => {
     const problems = problemsOf(rules, { parsedMethods });

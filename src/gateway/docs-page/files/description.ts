@@ -140,9 +140,14 @@ export function answerOf({ object: { responses } }: Operation, status: number): 
  */
 export function mainMediaOf(content: Content = {}): { readonly type: string; readonly media: Media } | undefined {
   const types = Object.keys(content);
-  const type = types.some(isLines) ? types[0] : (types.find((each) => each === "application/json") ?? types[0]);
+  const type = types.find(isLines) ?? types.find((each) => each === "application/json") ?? types[0];
   const media = type === undefined ? undefined : content[type];
   return type === undefined || media === undefined ? undefined : { type, media };
+}
+
+/** Returns whether a body is bytes of any type. */
+export function isBytes({ schema }: Media): boolean {
+  return schema?.format === "binary";
 }
 
 /** Returns whether a media type is a text with a message on each line. */

@@ -1,5 +1,6 @@
 import {
   type Description,
+  isBytes,
   isLines,
   mainMediaOf,
   type OperationObject,
@@ -50,7 +51,7 @@ export function parameterInputs(description: Description, { parameters = [] }: O
 export function bodyInputs(description: Description, { requestBody }: OperationObject): Inputs {
   const main = mainMediaOf(requestBody?.content);
   if (main === undefined) return nothing;
-  if (main.type === "*/*") return fileInputs();
+  if (isBytes(main.media)) return fileInputs();
   const control = element("textarea", { id: "body", spellcheck: "false" });
   control.required = requestBody?.required === true;
   const hasLines = isLines(main.type);

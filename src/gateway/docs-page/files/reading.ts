@@ -1,4 +1,4 @@
-import { type Content, type Description, isLines, mainMediaOf, type OperationObject } from "./description.js";
+import { type Content, type Description, isBytes, isLines, mainMediaOf, type OperationObject } from "./description.js";
 import { element, folded, note, terminal } from "./element.js";
 import { exampleOf, type LeftOut } from "./example.js";
 import { definition, showFields, showKind } from "./fields.js";
@@ -52,7 +52,7 @@ function showAnswers(description: Description, { responses }: OperationObject): 
 function showBody(description: Description, content: Content | undefined, leftOut: LeftOut): HTMLElement[] {
   const main = mainMediaOf(content);
   if (main === undefined) return [];
-  if (main.type === "*/*") return [note("Bytes of any type")];
+  if (isBytes(main.media)) return [note("Bytes of any type")];
   const schema = main.media.schema ?? main.media.itemSchema ?? {};
   const types = Object.keys(content ?? {}).flatMap((type) => [element("code", {}, type), " "]);
   const example = exampleOf(description, main.media, leftOut);
