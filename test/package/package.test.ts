@@ -52,6 +52,10 @@ describe.each([
       "lib/docs-page/files/page.html",
       "lib/docs-page/files/page.js",
       "lib/docs-page/files/LICENSE-marked",
+      "proto/google/api/annotations.proto",
+      "proto/google/api/field_behavior.proto",
+      "proto/google/api/http.proto",
+      "proto/google/api/httpbody.proto",
     ],
   },
   {
@@ -116,6 +120,17 @@ test("the gateway over Fetch loads nothing of node", () => {
       if (name.startsWith(".")) files.add(join(dirname(file), name));
       else expect(name, file).toMatch(/^@(connectrpc\/connect|bufbuild\/protobuf)/);
     }
+  }
+  expect(files.size).toBeGreaterThan(1);
+});
+
+test("the gateway loads nothing of what has an entry of its own", () => {
+  const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/index.js")]);
+  for (const file of files) {
+    const text = readFileSync(file, "utf8");
+    expect(text, file).not.toMatch(/create(?:DocsPage|HealthService|MetricsEndpoint|ReflectionService|Tracing)\b/);
+    for (const [, name = ""] of text.matchAll(/^(?:import|export) [^;]*?"(\.[^"]+)";/gm))
+      files.add(join(dirname(file), name));
   }
   expect(files.size).toBeGreaterThan(1);
 });

@@ -22,6 +22,7 @@ interface More {
 const packages: Readonly<Record<string, More>> = {
   gateway: {
     others: {
+      "proto/google": "proto/google",
       "src/gateway/docs-page/files": "lib/docs-page/files",
       // What reads CommonMark in the page is part of its script.
       "node_modules/marked/LICENSE": "lib/docs-page/files/LICENSE-marked",

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Endpoint } from "../calls/index.ts";
+import { pageFile } from "./page-file.ts";
 import { resourceEndpoint } from "./resource.ts";
 import { writeYaml } from "./yaml-text.ts";
 
@@ -10,8 +11,6 @@ export interface DocsPageOptions {
   /** Whether everyone may read it, or only with a credential. `/` redirects to the page only when it is open. */
   readonly open: boolean;
 }
-
-const folder = new URL("files/", import.meta.url);
 
 // Everything comes from this server and nothing is inline, so text in the description or in a response can never run.
 // Requests may also go to the servers that the description names, which the page offers for choice.
@@ -79,12 +78,12 @@ function originsIn(document: string): string[] {
 }
 
 function read(name: string): string {
-  return readFileSync(new URL(name, folder), "utf8");
+  return readFileSync(pageFile(name), "utf8");
 }
 
 /** Reads the script that the build has written; in a checkout there is none. */
 async function readScript(): Promise<string> {
-  if (existsSync(new URL("page.js", folder))) return read("page.js");
+  if (existsSync(pageFile("page.js"))) return read("page.js");
   const { writePageScript } = await import("./page-script.ts");
   return writePageScript();
 }

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createRequire, stripTypeScriptTypes } from "node:module";
-
-const folder = new URL("files/", import.meta.url);
+import { pageFile } from "./page-file.ts";
 
 /**
  * Writes the scripts of `files/` as one, with the reader of CommonMark that they use before them, so that a browser asks
@@ -25,7 +24,7 @@ export function writePageScript(): string {
 function modulesOf(name: string, written: Set<string>): string[] {
   if (written.has(name)) return [];
   written.add(name);
-  const text = stripTypeScriptTypes(readFileSync(new URL(`${name}.ts`, folder), "utf8"));
+  const text = stripTypeScriptTypes(readFileSync(pageFile(`${name}.ts`), "utf8"));
   const imported = [...text.matchAll(imports)].flatMap(([, , path = ""]) => (path.startsWith("./") ? [path] : []));
   const before = imported.flatMap((path) => modulesOf(nameOf(path), written));
   const exported = [...text.matchAll(exports)].map(([, , local]) => local);

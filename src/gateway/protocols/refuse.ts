@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { type Exchange, type HeaderFields, noBytes } from "../carriers/index.ts";
-import type { ErrorRecordWriter } from "../rest/index.ts";
+import { curlHint, type ErrorRecordWriter } from "../rest/index.ts";
 import type { Protocol } from "./call-protocol.ts";
 import { refuseConnect, refuseConnectStream } from "./connect.ts";
 import type { RpcFormat } from "./content-type.ts";
@@ -31,9 +31,11 @@ export function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRec
   const { protocol, httpStatus, error, fields = [], procedure } = refusal;
   const wrongMethod = httpStatus === 405;
   // Clients of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default
-  // the status alone says that this was not a call; only a custom error record is sent.
+  // the status alone says that this was not a call; only a custom error record is sent. They never send a form, though:
+  // it is a person's who has written `curl -d`, and is told what to write.
   const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
-  if (noCall && writeErrorRecord.isDefault) return exchange.answer(httpStatus, fields, noBytes);
+  const isForm = !wrongMethod && curlHint(exchange.common.contentType ?? "") !== "";
+  if (noCall && !isForm && writeErrorRecord.isDefault) return exchange.answer(httpStatus, fields, noBytes);
   if (refusal.connectStream !== undefined) return refuseConnectStream(exchange, refusal.connectStream, error);
   if (protocol === "connect") return refuseConnect(exchange, httpStatus, error, fields);
   // A wrong method is an error of HTTP, also for gRPC, whose answers have no 405.

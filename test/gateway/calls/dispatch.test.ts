@@ -324,3 +324,25 @@ describe("an error that another server answered", () => {
     }
   });
 });
+
+test.each([
+  {
+    name: "a form, as curl calls what -d sends, with what to write instead",
+    contentType: "application/x-www-form-urlencoded",
+    want: {
+      code: Code.InvalidArgument,
+      message: 'the content type "application/x-www-form-urlencoded" is not supported; curl sends JSON with --json',
+    },
+  },
+  { name: "any other type by the status alone", contentType: "text/plain", want: undefined },
+])("at the path of an RPC a 415 answers $name", async ({ contentType, want }) => {
+  await using greenhouse = await startGreenhouse({});
+  const header: readonly Field[] = [["content-type", contentType]];
+  const request = { httpMethod: "POST", path: waterBedProcedure, header, body: Buffer.from("{}") };
+  for (const version of versionsBy.own) {
+    const answer = await exchange(greenhouse.address, version, request);
+    expect(answer.httpStatus).toBe(415);
+    if (want === undefined) expect(answer.body.length).toBe(0);
+    else expect(JSON.parse(answer.body.toString())).toMatchObject(want);
+  }
+});

@@ -46,6 +46,8 @@ export const blockRules: readonly BlockRule[] = [
     run: { by: "test/examples/documented-arrows.test.ts" },
   },
 
+  { page: "README.md", language: "sh", start: "npm init", run: { by: "test/package/first-program.test.ts" } },
+  { page: "docs/gateway.md", language: "yaml", run: { by: "test/package/first-program.test.ts" } },
   { page: "README.md", language: "ts", start: "import { createGateway }", run: { by: "test/clients/readme.test.ts" } },
   { page: "README.md", language: "console", run: { by: "test/clients/readme.test.ts" } },
   { page: "docs/packages.md", language: "sh", run: { by: "test/package/install.test.ts" } },
