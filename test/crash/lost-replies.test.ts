@@ -66,7 +66,7 @@ describe.each(["sqlite", "postgres"] as const)("over connections that break, wit
         const ids = Array.from({ length: Number(plantsOfRound) }, (_, i) => plants + BigInt(i));
         await using running = await database.startImport();
         await running.add(ids);
-        const told = new Map<DeleteOutcome, number>();
+        const outcomes = new Map<DeleteOutcome, number>();
         await Promise.all(
           Array.from({ length: connections }, async (_, at) => {
             await using proxy = await startLossyProxy(server.address);
@@ -81,7 +81,7 @@ describe.each(["sqlite", "postgres"] as const)("over connections that break, wit
               for (const id of left) {
                 if (!proxy.isArmed) proxy.cutAfter(dice.roll(bytesMax));
                 const outcome = await deleteUntilAnswered(client, id);
-                told.set(outcome, (told.get(outcome) ?? 0) + 1);
+                outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
               }
             };
             await Promise.all(Array.from({ length: callsAtOnce }, callOneAfterAnother));
@@ -89,7 +89,7 @@ describe.each(["sqlite", "postgres"] as const)("over connections that break, wit
           }),
         );
         plants += plantsOfRound;
-        expect([...told]).toEqual([["deleted", Number(plantsOfRound)]]);
+        expect([...outcomes]).toEqual([["deleted", Number(plantsOfRound)]]);
         expect(await collect(database.exportPlants())).toEqual([]);
       }
       let records = 0;

@@ -250,14 +250,14 @@ describe("a store", () => {
       const locking = new Client(configOf(url));
       await locking.connect();
       await locking.query("BEGIN; LOCK TABLE plants IN SHARE MODE");
-      const told = [1n, 2n].map((id) => store.delete(id, deleteCall()));
+      const outcomes = [1n, 2n].map((id) => store.delete(id, deleteCall()));
       // The look comes after five seconds at most, on a connection of its own; the batches are given up after ten.
       const connections = `SELECT count(*) FILTER (WHERE query LIKE '%probe%') AS looks, count(*) AS all
         FROM pg_stat_activity WHERE application_name = 'plantstore'`;
       await expect.poll(() => runSql(url, connections)).toEqual([{ looks: "1", all: "3" }]);
       expect(store.problem).toBeUndefined();
       await locking.end();
-      await expect(Promise.all(told)).resolves.toEqual([true, true]);
+      await expect(Promise.all(outcomes)).resolves.toEqual([true, true]);
       expect(store.problem).toBeUndefined();
       await store.close();
     },
@@ -267,15 +267,15 @@ describe("a store", () => {
     const url = await createPlants("patient", [1, 2, 3, 4, 5, 6, 7, 8]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
-    const told: Promise<boolean>[] = [];
+    const outcomes: Promise<boolean>[] = [];
     // Longer than the time between two looks.
     for (let id = 1n; id <= 7n; id++) {
-      told.push(store.delete(id, deleteCall()));
+      outcomes.push(store.delete(id, deleteCall()));
       await sleep(1_000);
       expect(store.problem).toBeUndefined();
     }
     await server.start();
-    await expect(Promise.all(told)).resolves.toEqual(told.map(() => true));
+    await expect(Promise.all(outcomes)).resolves.toEqual(outcomes.map(() => true));
     expect(store.problem).toBeUndefined();
     await store.close();
   });
@@ -334,11 +334,11 @@ describe("a store", () => {
   });
 
   // One is asked, and one only looks by itself, after five seconds at most.
-  test.each<{ name: string; during: Situation; told: string; says: RegExp }>([
+  test.each<{ name: string; during: Situation; message: string; says: RegExp }>([
     {
       name: "its synchronous standby is gone",
       during: (url, _, work) => withoutStandby(url, work),
-      told: unknown,
+      message: unknown,
       says: /: committed, but not confirmed by its synchronous standbys$/,
     },
     {
@@ -353,7 +353,7 @@ describe("a store", () => {
           await locking.end();
         }
       },
-      told: "the plant store cannot delete at the moment",
+      message: "the plant store cannot delete at the moment",
       says: /: another transaction keeps a table or its rows locked: /,
     },
     {
@@ -362,7 +362,7 @@ describe("a store", () => {
         proxy.freeze();
         await work();
       },
-      told: unknown,
+      message: unknown,
       says: /: (?:the server is silent: .*|\S+ does not answer)$/,
     },
   ])(
@@ -380,7 +380,7 @@ describe("a store", () => {
       await row.during(url, proxy, async () => {
         const begunMs = performance.now();
         const lastedMs = (): number => performance.now() - begunMs;
-        await expect(asked?.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: row.told });
+        await expect(asked?.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: row.message });
         expect(lastedMs()).toBeLessThan(batchTimeoutMs + marginMs);
         expect(asked?.problem).toMatch(row.says);
         await expect.poll(() => idle?.problem).toMatch(row.says);
@@ -396,8 +396,8 @@ describe("a store", () => {
     await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
     await server.stop("fast");
     await server.start();
-    const told = store.delete(1n, deleteCall());
-    await expect(told).rejects.toMatchObject({ rawMessage: unknown });
+    const outcome = store.delete(1n, deleteCall());
+    await expect(outcome).rejects.toMatchObject({ rawMessage: unknown });
     await expect.poll(() => store.problem).toBeDefined();
     // Looks go on meanwhile, each of which waits for the standby in vain.
     const looks: string[] = [];
@@ -429,12 +429,12 @@ describe("a store", () => {
     await runSql(url, `SELECT pg_cancel_backend(pid) FROM (${waiting}) AS waiting`);
     await undone;
     let isTold = false;
-    const told = store.delete(1n, deleteCall()).finally(() => (isTold = true));
+    const outcome = store.delete(1n, deleteCall()).finally(() => (isTold = true));
     await expect.poll(() => runSql(url, `${waiting} AND usename = 'asker'`)).toHaveLength(1);
     expect(isTold).toBe(false);
     await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
     await runSql(url, "SELECT pg_reload_conf()");
-    await expect(told).resolves.toBe(false);
+    await expect(outcome).resolves.toBe(false);
     await store.close();
   });
 });

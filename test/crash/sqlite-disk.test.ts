@@ -51,16 +51,16 @@ describe("a store on SQLite whose disk fails", () => {
     const file = folder.file("plants.db");
     await createPlants(file);
     const program = [deleting, file, String(plants), String(row.patienceMs)];
-    const { told, problems } = JSON.parse(runWithFault(row.fault, `${file}-wal`, program));
-    const failed = told.findIndex((outcome: unknown) => outcome !== true);
+    const { outcomes, problems } = JSON.parse(runWithFault(row.fault, `${file}-wal`, program));
+    const failed = outcomes.findIndex((outcome: unknown) => outcome !== true);
     expect(failed).toBeGreaterThan(0);
     // The commit itself has failed: what a restart finds is not known.
-    expect(told[failed]).toBe(unknown);
+    expect(outcomes[failed]).toBe(unknown);
     const text = `${file}: ${row.problem}`;
     expect(problems).toEqual([text, row.passes ? null : text]);
-    expect(new Set(told.slice(failed + 1))).toEqual(new Set([row.passes ? true : away]));
+    expect(new Set(outcomes.slice(failed + 1))).toEqual(new Set([row.passes ? true : away]));
     const left = plantsIn(file).filter((id) => id !== BigInt(failed + 1));
-    expect(left).toEqual(told.flatMap((outcome: unknown, i: number) => (outcome === away ? [BigInt(i + 1)] : [])));
+    expect(left).toEqual(outcomes.flatMap((outcome: unknown, i: number) => (outcome === away ? [BigInt(i + 1)] : [])));
   });
 });
 
@@ -83,8 +83,8 @@ test.runIf(canTrace())(
       }
       process.stdout.write(String(store.problem));
       await store.close();`;
-    const told = runWithFault("write,pwrite64:error=ENOSPC", `${file}-wal`, ["--input-type=module", "-e", program]);
-    expect(told).toBe(`${file}: the disk is full`);
+    const problem = runWithFault("write,pwrite64:error=ENOSPC", `${file}-wal`, ["--input-type=module", "-e", program]);
+    expect(problem).toBe(`${file}: the disk is full`);
   },
 );
 

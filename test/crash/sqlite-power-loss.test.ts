@@ -86,19 +86,19 @@ const questions: readonly { name: string; args: readonly string[]; answer: unkno
 
 // After the sync of the log's header, the fourth deletion is the fifth.
 const ends = [
-  { name: "killed before it synced its last commit", fault: "kill -wal 5", told: [true, true, true] },
+  { name: "killed before it synced its last commit", fault: "kill -wal 5", outcomes: [true, true, true] },
   {
     name: "ended by a sync that failed",
     fault: "fail -wal 5",
-    told: [true, true, true, unknown, ...Array(6).fill(away)],
+    outcomes: [true, true, true, unknown, ...Array(6).fill(away)],
   },
 ];
 
-describe.runIf(canForget()).each(ends)("what is answered after a process that was $name", ({ fault, told }) => {
+describe.runIf(canForget()).each(ends)("what is answered after a process that was $name", ({ fault, outcomes }) => {
   test.each(questions)("outlives a loss of power: $name", { timeout }, ({ args, answer, gone = [] }) => {
     using disk = createDisk();
     const file = join(disk.folder, "plants.db");
-    expect(deleteTen(disk, fault)).toEqual(told);
+    expect(deleteTen(disk, fault)).toEqual(outcomes);
     const program = args.includes("FILE") ? args.map((arg) => (arg === "FILE" ? file : arg)) : [...args, file];
     expect(toldBy(disk.run(program))).toEqual([answer]);
     expectAfterLossOfPower(disk, [1, 2, 3, 4, ...gone]);
@@ -152,7 +152,7 @@ describe.runIf(canForget())("a store on SQLite whose disk forgets what was not s
       process.stdout.write(String(store.problem));
       await store.close();`;
     const file = join(disk.folder, "plants.db");
-    const told = disk.run(["--input-type=module", "-e", program, file], "fail -wal 1");
-    expect(told).toBe(`${file}: reading or writing the disk failed`);
+    const problem = disk.run(["--input-type=module", "-e", program, file], "fail -wal 1");
+    expect(problem).toBe(`${file}: reading or writing the disk failed`);
   });
 });

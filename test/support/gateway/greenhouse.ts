@@ -51,12 +51,12 @@ export async function startGreenhouse(
   listenOptions: TestListenOptions = {},
 ): Promise<TestGreenhouse> {
   const answers: AnsweredRequest[] = [];
-  const told = new EventEmitter();
+  const answerEvents = new EventEmitter();
   const gateway = createGateway({
     routes: (router) => router.service(GreenhouseService, implementation),
     onAnswer: (answer) => {
       answers.push(answer);
-      told.emit("answer");
+      answerEvents.emit("answer");
     },
     // Handlers here fail on purpose; what is printed of it is known from printed-faults.test.ts.
     onFault: () => {},
@@ -67,7 +67,7 @@ export async function startGreenhouse(
     for (;;) {
       const answer = answers[count - 1];
       if (answer !== undefined) return answer;
-      await once(told, "answer");
+      await once(answerEvents, "answer");
     }
   };
   return {

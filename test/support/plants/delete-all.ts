@@ -6,6 +6,6 @@ const [url = "", plants = "0", seed = "0"] = process.argv.slice(2);
 const store = await openPostgresStore({ url });
 // Each process in an order of its own, so that their batches overlap in every way.
 const ids = Array.from({ length: Number(plants) }, (_, i) => BigInt(((i * 7_919 + Number(seed)) % Number(plants)) + 1));
-const told = await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+const outcomes = await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
 await store.close();
-process.stdout.write(JSON.stringify(ids.filter((_, i) => told[i]).map(String)));
+process.stdout.write(JSON.stringify(ids.filter((_, i) => outcomes[i]).map(String)));

@@ -9,11 +9,11 @@ import { deleteCall } from "./delete-call.ts";
 
 const [file = "", plants = "0", patienceMs = "0"] = process.argv.slice(2);
 const store = await openSqliteStore({ file });
-const told: (boolean | string)[] = [];
+const outcomes: (boolean | string)[] = [];
 const problems: (string | undefined)[] = [];
 for (let id = 1n; id <= BigInt(plants); id++) {
   const outcome = await store.delete(id, deleteCall()).catch((reason: unknown) => ConnectError.from(reason).rawMessage);
-  told.push(outcome);
+  outcomes.push(outcome);
   if (typeof outcome === "boolean" || problems.length > 0) continue;
   problems.push(store.problem);
   for (let waitedMs = 0; waitedMs < Number(patienceMs) && store.problem !== undefined; waitedMs += 100)
@@ -21,4 +21,4 @@ for (let id = 1n; id <= BigInt(plants); id++) {
   problems.push(store.problem);
 }
 await store.close();
-process.stdout.write(JSON.stringify({ told, problems: problems.map((problem) => problem ?? null) }));
+process.stdout.write(JSON.stringify({ outcomes, problems: problems.map((problem) => problem ?? null) }));

@@ -165,10 +165,10 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       // While the first is committed the others become one batch.
       const subjects = Array.from({ length: 20 }, (_, i) => `caller-${i}`);
       const first = opened.store.delete(2n, deleteCall());
-      const told = await Promise.all(subjects.map((subject) => opened.store.delete(1n, deleteCall({ subject }))));
+      const outcomes = await Promise.all(subjects.map((subject) => opened.store.delete(1n, deleteCall({ subject }))));
       await first;
       const listed = (await collect(opened.database.listDeletions())).flat().filter(({ plantId }) => plantId === 1n);
-      expect(listed.map(({ subject }) => subject)).toEqual(subjects.filter((_, i) => told[i]));
+      expect(listed.map(({ subject }) => subject)).toEqual(subjects.filter((_, i) => outcomes[i]));
       expect(listed).toHaveLength(1);
     });
 
@@ -191,8 +191,8 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         const ids = [next++, next++, next++, next++];
         const call = deleteCall({ subject: text, requestId: text });
         // The first leaves alone, and this is not the one in the middle of the others.
-        const told = ids.map((id) => store.delete(id, id === ids[3] ? call : deleteCall()));
-        await expect(Promise.all(told)).resolves.toEqual([true, true, true, true]);
+        const outcomes = ids.map((id) => store.delete(id, id === ids[3] ? call : deleteCall()));
+        await expect(Promise.all(outcomes)).resolves.toEqual([true, true, true, true]);
         const listed = (await collect(database.listDeletions())).flat().filter(({ plantId }) => ids.includes(plantId));
         expect(listed).toHaveLength(4);
         expect(listed.find(({ plantId }) => plantId === ids[3])).toMatchObject({ subject: kept, requestId: kept });

@@ -47,15 +47,15 @@ export function describePlantStore(
     test("has no plant beyond 64 bits, and does not take such an id for the one its lower bits spell", async () => {
       await using opened = await open([1n, int64Min, int64Max]);
       const ids = [2n ** 64n + 1n, 2n ** 63n, -(2n ** 63n) - 1n];
-      const told = Promise.all([...ids, 1n].map((id) => opened.store.delete(id, deleteCall())));
-      await expect(told).resolves.toEqual([false, false, false, true]);
+      const outcomes = Promise.all([...ids, 1n].map((id) => opened.store.delete(id, deleteCall())));
+      await expect(outcomes).resolves.toEqual([false, false, false, true]);
       expect(await opened.plants()).toEqual([int64Min, int64Max]);
     });
 
     test("tells exactly one of many concurrent deletes of one plant that it deleted it", async () => {
       await using opened = await open([7n]);
-      const told = await Promise.all(Array.from({ length: 500 }, () => opened.store.delete(7n, deleteCall())));
-      expect(told.filter((deleted) => deleted)).toHaveLength(1);
+      const outcomes = await Promise.all(Array.from({ length: 500 }, () => opened.store.delete(7n, deleteCall())));
+      expect(outcomes.filter((deleted) => deleted)).toHaveLength(1);
     });
 
     test("gives each of many concurrent deletes its own outcome", async () => {
@@ -63,8 +63,8 @@ export function describePlantStore(
       await using opened = await open(there);
       // Odd ids were never there; every fourth stays.
       const asked = Array.from({ length: 6_000 }, (_, i) => BigInt(i)).filter((id) => id % 4n !== 0n);
-      const told = await Promise.all(asked.map((id) => opened.store.delete(id, deleteCall())));
-      expect(told).toEqual(asked.map((id) => id % 2n === 0n));
+      const outcomes = await Promise.all(asked.map((id) => opened.store.delete(id, deleteCall())));
+      expect(outcomes).toEqual(asked.map((id) => id % 2n === 0n));
       expect(await opened.plants()).toEqual(there.filter((id) => id % 4n === 0n));
     });
 
@@ -75,8 +75,8 @@ export function describePlantStore(
       const there = asked.filter((_, i) => i % 3 !== 0).toSorted((a, b) => (a < b ? -1 : 1));
       await using opened = await open([1n, ...there]);
       // While the first is committed the others become one batch.
-      const told = await Promise.all([1n, ...asked].map((id) => opened.store.delete(id, deleteCall())));
-      expect(told).toEqual([true, ...asked.map((_, i) => i % 3 !== 0)]);
+      const outcomes = await Promise.all([1n, ...asked].map((id) => opened.store.delete(id, deleteCall())));
+      expect(outcomes).toEqual([true, ...asked.map((_, i) => i % 3 !== 0)]);
       expect(await opened.plants()).toEqual([]);
     });
 
@@ -123,11 +123,11 @@ export function describePlantStore(
       test("tells all that repeat it at once the same, and nobody else", async () => {
         await using opened = await open([7n]);
         const keys = Array.from({ length: 500 }, (_, i) => `key-${i % 5}`);
-        const told = await Promise.all(
+        const outcomes = await Promise.all(
           keys.map((idempotencyKey) => opened.store.delete(7n, deleteCall({ idempotencyKey }))),
         );
-        const [first] = keys.filter((_, i) => told[i]);
-        expect(told).toEqual(keys.map((key) => key === first));
+        const [first] = keys.filter((_, i) => outcomes[i]);
+        expect(outcomes).toEqual(keys.map((key) => key === first));
         expect(await opened.plants()).toEqual([]);
       });
 
@@ -136,26 +136,26 @@ export function describePlantStore(
         await using opened = await open([...ids, 100n]);
         const before = opened.store.delete(100n, deleteCall());
         const call = deleteCall({ idempotencyKey: "key" });
-        const told = await Promise.allSettled(ids.map((id) => opened.store.delete(id, call)));
+        const outcomes = await Promise.allSettled(ids.map((id) => opened.store.delete(id, call)));
         await before;
         const left = await opened.plants();
         expect(left).toHaveLength(ids.length - 1);
         const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) };
-        expect(told).toEqual(ids.map((id) => (left.includes(id) ? refused : { status: "fulfilled", value: true })));
+        expect(outcomes).toEqual(ids.map((id) => (left.includes(id) ? refused : { status: "fulfilled", value: true })));
       });
 
       testOfStore("deletes the one plant that is there of two that it is asked for at once", async () => {
         await using opened = await open([1n, 2n]);
         const before = opened.store.delete(1n, deleteCall());
         const call = deleteCall({ idempotencyKey: "key" });
-        const told = Promise.allSettled([9n, 2n].map((id) => opened.store.delete(id, call)));
+        const outcomes = Promise.allSettled([9n, 2n].map((id) => opened.store.delete(id, call)));
         await before;
         // Found missing before, or refused after.
         const absent = expect.toBeOneOf([
           { status: "fulfilled", value: false },
           { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) },
         ]);
-        expect(await told).toEqual([absent, { status: "fulfilled", value: true }]);
+        expect(await outcomes).toEqual([absent, { status: "fulfilled", value: true }]);
         expect(await opened.plants()).toEqual([]);
       });
 
@@ -185,9 +185,13 @@ export function describePlantStore(
         const withKeys = (): Promise<boolean[]> =>
           Promise.all(calls.map((call, i) => opened.store.delete(BigInt(i), call)));
         // In one batch, with deletions without a key and with the same calls again.
-        const told = [withKeys(), Promise.all(alone.map((id) => opened.store.delete(id, deleteCall()))), withKeys()];
+        const outcomes = [
+          withKeys(),
+          Promise.all(alone.map((id) => opened.store.delete(id, deleteCall()))),
+          withKeys(),
+        ];
         await before;
-        await expect(Promise.all(told)).resolves.toEqual(told.map(() => keys.map(() => true)));
+        await expect(Promise.all(outcomes)).resolves.toEqual(outcomes.map(() => keys.map(() => true)));
         await expect(withKeys()).resolves.toEqual(keys.map(() => true));
       });
     });
