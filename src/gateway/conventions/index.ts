@@ -11,4 +11,4 @@ export {
   type MetricDescription,
 } from "./instruments.ts";
 export { httpAttributes, rpcAttributes } from "./request-attributes.ts";
-export { createRequestMetrics, type RequestMetricsOptions } from "./request-metrics.ts";
+export { createRequestDurations, createRequestMetrics, type RequestMetricsOptions } from "./request-metrics.ts";

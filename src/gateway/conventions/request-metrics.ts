@@ -23,7 +23,7 @@ export function createRequestMetrics(
   metrics: Instruments,
   { refusalOf }: RequestMetricsOptions = {},
 ): (answer: AnsweredRequest) => void {
-  const count = createRequestCounter(metrics);
+  const count = createRequestDurations(metrics);
   if (refusalOf === undefined) return count;
   const refusals = metrics.counter({
     name: "gateway.refusals",
@@ -38,7 +38,8 @@ export function createRequestMetrics(
   };
 }
 
-function createRequestCounter(metrics: Instruments): (answer: AnsweredRequest) => void {
+/** Creates a function that records how long a request took, in the histogram of its protocol. */
+export function createRequestDurations(metrics: Pick<Instruments, "histogram">): (answer: AnsweredRequest) => void {
   const rpc = metrics.histogram(
     { name: "rpc.server.call.duration", unit: "s", description: "Duration of calls over gRPC, gRPC-Web and Connect" },
     durationBounds,

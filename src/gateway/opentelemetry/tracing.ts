@@ -1,7 +1,7 @@
 import {
   context,
   type Context,
-  isSpanContextValid,
+  INVALID_TRACEID,
   propagation,
   ROOT_CONTEXT,
   type Span,
@@ -58,7 +58,7 @@ export function createTracing({ anonymous = false }: TracingOptions = {}): Traci
       const kind = around === undefined ? SpanKind.SERVER : SpanKind.INTERNAL;
       const span = tracer.startSpan(nameOf(request), { kind }, parent);
       // Without an SDK there is nothing to activate.
-      if (parent === ROOT_CONTEXT && !isSpanContextValid(span.spanContext())) return;
+      if (parent === ROOT_CONTEXT && span.spanContext().traceId === INVALID_TRACEID) return;
       request.contextValues.set(contextKey, trace.setSpan(parent, span));
       if (!anonymous && span.isRecording()) span.setAttributes(endsOf(request));
     },

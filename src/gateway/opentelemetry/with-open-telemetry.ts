@@ -1,6 +1,6 @@
 import { createNoopMeter, type Meter, metrics } from "@opentelemetry/api";
 import type { AnsweredRequest, Endpoint, ServingOptions } from "../calls/index.ts";
-import { createRequestMetrics, type Instruments } from "../conventions/index.ts";
+import { createRequestDurations, type Instruments } from "../conventions/index.ts";
 import { callWithin } from "./request-context.ts";
 import { createTracing, scopeName, type TracingOptions } from "./tracing.ts";
 
@@ -23,13 +23,13 @@ export function withOpenTelemetry<Options extends ServingOptions>(
   tracingOptions: TracingOptions = {},
 ): Options {
   const tracing = createTracing(tracingOptions);
-  const record = createDurations();
   const { admit, onRequest, onError, onAnswer, interceptors = [], endpoints = [] } = options;
   return {
     ...options,
-    onRequest: inTurn(tracing.onRequest, (request) => {
-      return onRequest && callWithin(request.contextValues, onRequest, request);
-    }),
+    onRequest: inTurn(
+      tracing.onRequest,
+      onRequest && ((request) => callWithin(request.contextValues, onRequest, request)),
+    ),
     ...(admit && { admit: (request) => callWithin(request.contextValues, admit, request) }),
     interceptors: [tracing.interceptor, ...interceptors],
     endpoints: endpoints.map(answerWithin),
@@ -37,18 +37,19 @@ export function withOpenTelemetry<Options extends ServingOptions>(
       onError: (request, error) => callWithin(request.contextValues, () => onError(request, error), undefined),
     }),
     onAnswer: inTurn(
-      (answer) => onAnswer && callWithin(answer.contextValues, onAnswer, answer),
-      (answer) => callWithin(answer.contextValues, record, answer),
+      onAnswer && ((answer) => callWithin(answer.contextValues, onAnswer, answer)),
+      createDurations(),
       tracing.onAnswer,
     ),
   };
 }
 
 /** Calls hooks one after the other, each of them even if another fails, and hands all failures to the gateway. */
-function inTurn<A>(...hooks: readonly ((argument: A) => unknown)[]): (argument: A) => unknown {
+function inTurn<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]): (argument: A) => unknown {
+  const present = hooks.filter((hook) => hook !== undefined);
   return (argument) => {
     let pending: Promise<unknown>[] | undefined;
-    for (const hook of hooks) {
+    for (const hook of present) {
       try {
         const returned = hook(argument);
         if (returned instanceof Promise) (pending ??= []).push(returned);
@@ -78,22 +79,19 @@ function createDurations(): (answer: AnsweredRequest) => void {
     if (registered !== provider) {
       provider = registered;
       const meter = registered.getMeter(scopeName);
-      record = meter === none ? undefined : createRequestMetrics(instrumentsOf(meter));
+      record = meter === none ? undefined : createRequestDurations(histogramsOf(meter));
     }
-    record?.(answer);
+    // Within the context of the request, so that an exemplar names its trace.
+    if (record !== undefined) callWithin(answer.contextValues, record, answer);
   };
 }
 
-function instrumentsOf(meter: Meter): Instruments {
+function histogramsOf(meter: Meter): Pick<Instruments, "histogram"> {
   return {
     histogram: ({ name, unit, description }, bounds) => {
       const advice = { explicitBucketBoundaries: [...bounds] };
       const histogram = meter.createHistogram(name, { unit, description, advice });
       return { with: (attributes) => ({ record: (value) => histogram.record(value, attributes) }) };
-    },
-    counter: ({ name, unit, description }) => {
-      const counter = meter.createCounter(name, { unit, description });
-      return { with: (attributes) => ({ add: (value) => counter.add(value, attributes) }) };
     },
   };
 }

@@ -166,7 +166,7 @@ describe("the context of a request is active", () => {
   });
 });
 
-test("a call without an SDK has no context, and one with baggage alone has that", async () => {
+test("a call without an SDK has no context, and one with baggage has that, with and without traces", async () => {
   const seen: unknown[] = [];
   const look = (): object => {
     seen.push(trace.getActiveSpan()?.spanContext(), propagation.getActiveBaggage()?.getEntry("shelf")?.value);
@@ -178,5 +178,10 @@ test("a call without an SDK has no context, and one with baggage alone has that"
     using _ = registerSdk();
     await exchange(greenhouse.address, "1.1", { ...reading, header: [["baggage", "shelf=3"]] });
   }
-  expect(seen).toEqual([undefined, undefined, expect.anything(), "3"]);
+  {
+    using _ = registerSdk();
+    trace.disable();
+    await exchange(greenhouse.address, "1.1", { ...reading, header: [["baggage", "shelf=3"]] });
+  }
+  expect(seen).toEqual([undefined, undefined, expect.anything(), "3", expect.anything(), "3"]);
 });

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { context, metrics, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
-import { DataPointType, MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
+import { DataPointType, type IAttributesProcessor, MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/gateway/index.ts";
@@ -122,14 +122,21 @@ class TestReader extends MetricReader {
 }
 
 test("the durations of requests go to the meter provider that is registered by then", async () => {
-  using _ = registerSdk();
+  using sdk = registerSdk();
+  const spanIds = new Set<string | undefined>();
   await using greenhouse = await startTraced({ getReading: () => ({}), waterBed: () => ({}) });
   await exchange(greenhouse.address, "1.1", reading);
   await greenhouse.answered(1);
   const reader = new TestReader();
-  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+  const lookAtContext: IAttributesProcessor["process"] = (attributes, active) => {
+    spanIds.add(active && trace.getSpan(active)?.spanContext().spanId);
+    return attributes;
+  };
+  const views = [{ instrumentName: "*", attributesProcessors: [{ process: lookAtContext }] }];
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader], views }));
   for (const request of [reading, reading, wateringByGrpc]) await exchange(greenhouse.address, "2", request);
   await greenhouse.answered(4);
+  expect([...spanIds]).toEqual(sdk.spans.slice(1).map((span) => span.spanContext().spanId));
   const { resourceMetrics } = await reader.collect();
   const told = resourceMetrics.scopeMetrics.flatMap(({ scope, metrics: those }) =>
     those.map((metric) => {

@@ -87,8 +87,9 @@ test("a server ends although a collector never answers", async () => {
   expect(collector.requests.length).toBeGreaterThan(0);
 });
 
-test("a server gives its spans to the SDK that is registered when it starts", async () => {
+test("a server gives its spans to the SDK that is registered when it starts, wherever its own metrics go", async () => {
   await using collector = await startOtlpReceiver();
+  await using other = await startOtlpReceiver();
   using folder = createTempFolder();
   const program = `
     import { createRequire } from "node:module";
@@ -99,11 +100,19 @@ test("a server gives its spans to the SDK that is registered when it starts", as
     const exporter = new OTLPTraceExporter({ url: "${collector.url}/v1/traces" });
     new NodeSDK({ serviceName: "mine", spanProcessors: [new SimpleSpanProcessor({ exporter })] }).start();`;
   writeFileSync(folder.file("register.mjs"), program);
-  await using server = serve(folder, { NODE_OPTIONS: "--import=./register.mjs", OTEL_LOGS_EXPORTER: "none" });
+  await using server = serve(folder, {
+    NODE_OPTIONS: "--import=./register.mjs",
+    OTEL_LOGS_EXPORTER: "none",
+    OTEL_EXPORTER_OTLP_ENDPOINT: other.url,
+  });
   expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
   await expect.poll(() => collector.spans.map(({ name }) => name)).toEqual(["DELETE plants", "DELETE /plants/{id}"]);
   expect(collector.resources[0]).toMatchObject({ "service.name": "mine" });
   await server.find(new RegExp(`"traceId":"${collector.spans[0]?.traceId}"`));
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+  expect(other.spans).toEqual([]);
+  expect([...other.metrics]).toContain("http.server.request.duration");
 });
 
 test("a fault of the store that only a restart can mend ends the server with exit code 74", async () => {
