@@ -123,9 +123,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
       () => {
         if (!this.done) this.#startRead();
       },
-      (error: unknown) => {
-        this.fail(error);
-      },
+      (error: unknown) => this.fail(error),
     );
   }
 
@@ -164,9 +162,8 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   /** Answers with an error. Called once more if that takes too long: then it is not coded, or the answer breaks off. */
   protected abstract writeError(error: ConnectError): void | Promise<void>;
 
-  /** Milliseconds that an error may take to be encoded, before {@link writeError} is called again. */
+  /** Milliseconds until {@link writeError} is called again: far more than what gzip takes for a megabyte. */
   protected get errorCodingMsMax(): number {
-    // Far more than what gzip takes for a megabyte.
     return 1000;
   }
 
