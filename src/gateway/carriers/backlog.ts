@@ -58,7 +58,10 @@ export class Backlog {
   readonly #cut: () => void;
   /** Bytes held now, as last counted. */
   bytes = 0;
-  /** When the client last took some of what the socket held, or the socket began to hold something; 0 before that. */
+  /**
+   * When the client last took some of what the socket held, or the socket began to hold something, by
+   * `performance.now()`; 0 before that.
+   */
   movedAtMs = 0;
   /** How many of the bytes the socket held when last counted. */
   #socketBytes = 0;
@@ -97,6 +100,11 @@ export class Backlog {
     if (before === 0 || taken > 0) this.movedAtMs = performance.now();
     this.#change(held - before, taken);
     return held;
+  }
+
+  /** Returns for how long the client has taken none of what the socket holds, in milliseconds; 0 if it holds nothing. */
+  stalledMs(nowMs: number): number {
+    return this.count() > 0 ? nowMs - this.movedAtMs : 0;
   }
 
   /** Closes the account: it holds nothing from now on, whatever is added or removed later. */

@@ -21,8 +21,6 @@ export class AnswerWriter {
   #firstAt = 0;
   /** Bytes given to the socket since it was last counted what it holds. */
   #writtenBytes = 0;
-  /** When the client had last taken something, as of the last check. */
-  #movedAtMs = 0;
   #isLast = false;
 
   /** @param backlog - counts what the client does not take */
@@ -81,14 +79,6 @@ export class AnswerWriter {
     this.#pump();
     this.#count();
     if (this.#isLast) this.close();
-  }
-
-  /** Returns whether the socket holds something, and the client has taken none of it since the last check. */
-  hasStalled(): boolean {
-    const held = this.#backlog.count();
-    const before = this.#movedAtMs;
-    this.#movedAtMs = this.#backlog.movedAtMs;
-    return held > 0 && before === this.#movedAtMs;
   }
 
   /** Sends parts in one write: joined if they are small, uncopied if they are large. */

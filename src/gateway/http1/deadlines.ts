@@ -16,8 +16,8 @@ export interface Waited {
   readonly begun: boolean;
   /** Whether the socket takes no more. */
   readonly congested: boolean;
-  /** Whether the client has taken nothing of what waits since the last look. */
-  readonly stalled: boolean;
+  /** For how long the client has taken none of what the socket holds. */
+  readonly stalledMs: number;
 }
 
 /**
@@ -29,8 +29,6 @@ export class Deadlines {
   readonly #lookEveryMs: number;
   /** Looks since the current wait began. */
   #looks = 0;
-  /** Looks in a row that found that the client had taken nothing. */
-  #stalledLooks = 0;
 
   constructor(limits: Limits, lookEveryMs: number) {
     this.#limits = limits;
@@ -43,12 +41,11 @@ export class Deadlines {
   }
 
   /** Returns what to do because of the time that has passed. */
-  look({ stage, headBegun, retired, clientEnded, canProbe, begun, congested, stalled }: Waited): Due {
+  look({ stage, headBegun, retired, clientEnded, canProbe, begun, congested, stalledMs }: Waited): Due {
     const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#limits;
     const waitedMs = this.#looks++ * this.#lookEveryMs;
     const lingerMs = Math.min(lingerMsMax, requestTimeoutMs);
-    this.#stalledLooks = stalled ? this.#stalledLooks + 1 : 0;
-    if (this.#stalledLooks * this.#lookEveryMs >= idleTimeoutMs) return "cut";
+    if (stalledMs >= idleTimeoutMs) return "cut";
     if (stage === "body" && waitedMs >= requestTimeoutMs) return "refuse";
     if (congested) {
       // An answer that is not taken has a time-out of its own, and nothing is read meanwhile.

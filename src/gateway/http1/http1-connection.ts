@@ -174,8 +174,8 @@ export class Http1Connection implements RequestParts, BodySource {
     this.socket.destroy();
   }
 
-  /** Checks the time-outs. Called at regular intervals. */
-  look(): void {
+  /** Checks the time-outs. Called at regular intervals. @param nowMs - by `performance.now()` */
+  look(nowMs: number): void {
     const { stage } = this.#reader;
     const due = this.#deadlines.look({
       stage,
@@ -185,7 +185,7 @@ export class Http1Connection implements RequestParts, BodySource {
       canProbe: this.#head.section.httpVersion === "1.1" && !this.#begun,
       begun: this.#begun,
       congested: this.#writer.congested,
-      stalled: this.#writer.hasStalled(),
+      stalledMs: this.#backlog.stalledMs(nowMs),
     });
     if (due === "cut") this.destroy();
     else if (due === "end") this.#linger();

@@ -98,7 +98,7 @@ export class Deadlines {
   #lookForLife(nowMs: number): void {
     const { backlog, streams, limits } = this.#parts;
     const { idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs } = limits;
-    if (backlog.count() > 0 && nowMs - backlog.movedAtMs > blockedTimeoutMs) return this.#effects.destroy();
+    if (backlog.stalledMs(nowMs) > blockedTimeoutMs) return this.#effects.destroy();
     if (streams.open.size > 0 || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
     this.#lastStreamId = streams.lastStreamId;
     // Idle means without streams, not without frames: a PING now and then does not keep a connection open.

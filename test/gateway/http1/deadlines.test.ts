@@ -11,7 +11,7 @@ const waited: Waited = {
   canProbe: false,
   begun: false,
   congested: false,
-  stalled: false,
+  stalledMs: 0,
 };
 
 /** Looks at a wait until something is to be done, and returns what, and after how many milliseconds. */
@@ -44,8 +44,13 @@ describe("a connection of HTTP/1.1 that waits", () => {
     { name: "for a client to end its side", wait: { stage: "over" }, want: ["cut", lingerMsMax] },
     {
       name: "for a client to take its answer cuts it off",
-      wait: { congested: true, stalled: true },
-      want: ["cut", idleTimeoutMs - lookEveryMs],
+      wait: { congested: true, stalledMs: idleTimeoutMs },
+      want: ["cut", 0],
+    },
+    {
+      name: "for a client to take its answer goes on while it takes some",
+      wait: { congested: true, stalledMs: idleTimeoutMs - 1 },
+      want: ["nothing", 3_600_000],
     },
     { name: "for a slow handler goes on", wait: {}, want: ["nothing", 3_600_000] },
     {

@@ -31,7 +31,8 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, server, re
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/1.1 could not be served" }),
   };
   const clock = setInterval(() => {
-    for (const connection of connections) connection.look();
+    const nowMs = performance.now();
+    for (const connection of connections) connection.look(nowMs);
   }, lookEveryMs).unref();
   const connect = (socket: Socket): Http1Connection => {
     const connection = new Http1Connection(socket, options);
