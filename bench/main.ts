@@ -1,3 +1,4 @@
+import { bookScenarios } from "./book-scenarios.ts";
 import { canPin } from "./cores.ts";
 import { measureColdStarts } from "./cold-start.ts";
 import { type Figures, recordFigures } from "./figures.ts";
@@ -18,7 +19,7 @@ import { writePages } from "../tools/write-figures.ts";
 const watchedNames = ["rest", "connect", "grpc"];
 
 const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--against REV]
-  NAMES: ${[...scenarios, ...messageScenarios, ...libraryScenarios].map(({ name }) => name).join(",")}
+  NAMES: ${[...scenarios, ...messageScenarios, ...libraryScenarios, ...bookScenarios].map(({ name }) => name).join(",")}
 npm run bench -- --watched  what metrics, traces at 1 %, and both cost; by default over ${watchedNames.join(", ")}
 npm run bench -- --rates    latency at one rate after the other
 npm run bench -- --start    time to the first answer
@@ -37,7 +38,7 @@ async function run(): Promise<void> {
   if (!canPin) console.log("There is no taskset: server and load share cores, and the figures mean less.");
   // How soon a server starts, what it holds on to and at which rate is not asked with large messages.
   const ofCalls = values.start || values.memory || values.rates || values.workers;
-  const measured = ofCalls ? scenarios : [...scenarios, ...messageScenarios, ...libraryScenarios];
+  const measured = ofCalls ? scenarios : [...scenarios, ...messageScenarios, ...libraryScenarios, ...bookScenarios];
   const only = values.only?.split(",") ?? defaultNames(ofCalls);
   for (const scenario of measured.filter(({ name }) => only?.includes(name) ?? true)) {
     console.log(`\n${scenario.title}\n`);

@@ -71,7 +71,8 @@ const grpcShape: LoadShape = {
 const grpcShape8By8: LoadShape = { ...grpcShape, streams: 8 };
 const grpcShape64By1: LoadShape = { ...grpcShape, connections: 64, streams: 1 };
 
-const http1Load = hasTool("wrk") ? wrkLoad : ownLoad;
+/** Puts a load of HTTP/1.1 on a server. */
+export const http1Load: (shape: LoadShape) => Load = hasTool("wrk") ? wrkLoad : ownLoad;
 /** Puts a load of HTTP/2 on a server. */
 export const http2Load: (shape: LoadShape) => Load = hasTool("h2load") ? h2loadLoad : ownLoad;
 
@@ -169,7 +170,8 @@ export function watched({ subjects, ...scenario }: Scenario): Scenario {
   };
 }
 
-function installedPeers(...names: readonly string[]): Subject[] {
+/** Programs of bench/peers, if what they import is installed. */
+export function installedPeers(...names: readonly string[]): Subject[] {
   const installed = existsSync(new URL("peers/node_modules", import.meta.url));
   return installed ? names.map((name) => server(name, `peers/${name}`)) : [];
 }

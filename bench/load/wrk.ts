@@ -27,13 +27,18 @@ export function wrkLoad(shape: LoadShape, run: typeof runTool = runTool): Load {
     });
 }
 
-// JSON's strings are Lua's as long as they are ASCII without control characters, which these are.
 function luaOf(shape: LoadShape): string {
   const header = Object.entries(shape.header).map(
-    ([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`,
+    ([name, value]) => `wrk.headers[${luaString(name)}] = ${luaString(value)}`,
   );
-  const body = shape.body === undefined ? [] : [`wrk.body = ${JSON.stringify(shape.body.toString("latin1"))}`];
+  const body = shape.body === undefined ? [] : [`wrk.body = ${luaString(shape.body.toString("latin1"))}`];
   return [`wrk.method = "${shape.httpMethod}"`, `wrk.path = "${shape.path}"`, ...header, ...body].join("\n");
+}
+
+// A string of Lua: an octet that is no plain ASCII is a backslash and three digits.
+function luaString(octets: string): string {
+  const escaped = octets.replaceAll(/[^ !#-[\]-~]/g, (octet) => `\\${String(octet.charCodeAt(0)).padStart(3, "0")}`);
+  return `"${escaped}"`;
 }
 
 function readWrk(output: string): LoadResult {

@@ -1,0 +1,65 @@
+import { toJson } from "@bufbuild/protobuf";
+import fastify from "fastify";
+import { BookSchema } from "../../test/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks } from "../servers/books.ts";
+import { listen, serve } from "../servers/serve.ts";
+
+// The library on fastify 5 with a schema for each body and each answer, as its users write them. Books are plain objects.
+const string = { type: "string" } as const;
+const int32 = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1 } as const;
+const int64 = { type: "string", pattern: "^-?[0-9]+$" } as const;
+const book = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    id: int64,
+    title: string,
+    authors: { type: "array", items: string },
+    genre: { type: "string", enum: ["GENRE_UNSPECIFIED", "GENRE_NOVEL", "GENRE_SCIENCE", "GENRE_POETRY"] },
+    pageCount: int32,
+    price: {
+      type: "object",
+      additionalProperties: false,
+      properties: { currencyCode: string, units: int64, nanos: int32 },
+    },
+    rating: { type: "number" },
+    inPrint: { type: "boolean" },
+    publishTime: { type: "string", format: "date-time" },
+    updateTime: { type: "string", format: "date-time" },
+    labels: { type: "object", additionalProperties: string },
+    summary: string,
+  },
+} as const;
+const list = { type: "object", properties: { books: { type: "array", items: book } } } as const;
+const count = { type: "object", properties: { count: int32 } } as const;
+
+const books = makeBooks(booksMax).map((each) => toJson(BookSchema, each));
+const app = fastify();
+
+app.get<{ Querystring: { pageSize: number } }>(
+  "/v1/books",
+  { schema: { querystring: { type: "object", properties: { pageSize: int32 } }, response: { 200: list } } },
+  (request, reply) => {
+    reply.send({ books: books.slice(0, request.query.pageSize) });
+  },
+);
+app.get<{ Params: { id: string } }>(
+  "/v1/books/:id",
+  { schema: { params: { type: "object", properties: { id: int64 } }, response: { 200: book } } },
+  (request, reply) => {
+    reply.send(books[Number(request.params.id)]);
+  },
+);
+app.post("/v1/books", { schema: { body: book, response: { 200: book } } }, (request, reply) => {
+  reply.send(request.body);
+});
+app.post<{ Body: { books: readonly object[] } }>(
+  "/v1/books::import",
+  { schema: { body: list, response: { 200: count } } },
+  (request, reply) => {
+    reply.send({ count: request.body.books.length });
+  },
+);
+
+await app.ready();
+await serve(() => listen(app.server));

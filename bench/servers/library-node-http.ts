@@ -1,0 +1,68 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { create, fromJsonString, type JsonValue, toJson, toJsonString } from "@bufbuild/protobuf";
+import {
+  BookSchema,
+  ImportBooksRequestSchema,
+  ImportBooksResponseSchema,
+  ListBooksResponseSchema,
+} from "../../test/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks } from "./books.ts";
+import { listen, serve } from "./serve.ts";
+
+// The library on node:http by hand: with the JSON of protobuf-es, or, as the floor, with that of the language alone,
+// where books are plain objects that nothing checks.
+
+/** How texts are made and read. */
+interface Library {
+  getBook(id: number): string;
+  listBooks(pageSize: number): string;
+  createBook(text: string): string;
+  importBooks(text: string): string;
+}
+
+const books = makeBooks(booksMax);
+const plainBooks: readonly JsonValue[] = books.map((book) => toJson(BookSchema, book));
+
+const plain: Library = {
+  getBook: (id) => JSON.stringify(plainBooks[id]),
+  listBooks: (pageSize) => JSON.stringify({ books: plainBooks.slice(0, pageSize) }),
+  createBook: (text) => JSON.stringify(JSON.parse(text)),
+  importBooks(text) {
+    const request: { readonly books: readonly JsonValue[] } = JSON.parse(text);
+    return JSON.stringify({ count: request.books.length });
+  },
+};
+
+const typed: Library = {
+  getBook: (id) => toJsonString(BookSchema, books[id] ?? create(BookSchema)),
+  listBooks: (pageSize) =>
+    toJsonString(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: books.slice(0, pageSize) })),
+  createBook: (text) => toJsonString(BookSchema, fromJsonString(BookSchema, text)),
+  importBooks(text) {
+    const { length } = fromJsonString(ImportBooksRequestSchema, text).books;
+    return toJsonString(ImportBooksResponseSchema, create(ImportBooksResponseSchema, { count: length }));
+  },
+};
+
+const library = process.env["LIBRARY_JSON"] === "protobuf-es" ? typed : plain;
+
+function answer(request: IncomingMessage, response: ServerResponse): void {
+  const { method, url = "" } = request;
+  const chunks: Buffer[] = [];
+  request.on("data", (chunk: Buffer) => chunks.push(chunk));
+  request.on("end", () => {
+    const body = Buffer.from(answerOf(method, url, Buffer.concat(chunks).toString()));
+    response.writeHead(200, { "content-type": "application/json", "content-length": body.byteLength }).end(body);
+  });
+}
+
+function answerOf(method: string | undefined, url: string, body: string): string {
+  if (url === "/v1/books:import") return library.importBooks(body);
+  if (method === "POST") return library.createBook(body);
+  const pageSize = /^\/v1\/books\?pageSize=(\d+)$/.exec(url)?.[1];
+  return pageSize === undefined
+    ? library.getBook(Number(url.slice("/v1/books/".length)))
+    : library.listBooks(Number(pageSize));
+}
+
+await serve(() => listen(createServer(answer)));
