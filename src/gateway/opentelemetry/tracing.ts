@@ -109,7 +109,7 @@ function endsOf({ header, origin, peer }: AdmitRequest): Attributes {
   const userAgent = header.get("user-agent");
   const server = URL.parse(origin);
   return {
-    "client.address": peer.address,
+    ...(peer.address !== "" && { "client.address": peer.address }),
     ...(peer.port > 0 && { "client.port": peer.port }),
     ...(server !== null && { "server.address": server.hostname }),
     ...(server !== null && server.port !== "" && { "server.port": Number(server.port) }),

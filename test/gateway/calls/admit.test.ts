@@ -450,3 +450,25 @@ test("admit may return a promise of any make, and refuse by it", async () => {
 function decoded({ body }: HttpAnswer): string {
   return Buffer.from(body.toString("latin1"), "base64").toString("latin1");
 }
+
+test("it is told of method and route, and whether another server has passed the request on", async () => {
+  const told: unknown[] = [];
+  const admit = ({ httpMethod, httpRoute, isMounted }: AdmitRequest): void =>
+    void told.push([httpMethod, httpRoute, isMounted]);
+  const answered = { getReading: () => ({}) };
+  const path = "/sensors/7/reading";
+  for (const [http2, version] of [["own", "1.1"] as const, ["own", "2"] as const, ["mounted", "2"] as const]) {
+    await using greenhouse = await startGreenhouse(answered, { admit }, { http2 });
+    await exchange(greenhouse.address, version, get(path));
+    if (version === "2")
+      await greenhouse.gateway.fetch(new Request(`http://plants.example${path}`, { method: "HEAD" }));
+  }
+  const route = "/sensors/{sensor}/reading";
+  expect(told).toEqual([
+    ["GET", route, false],
+    ["GET", route, false],
+    ["HEAD", route, true],
+    ["GET", route, true],
+    ["HEAD", route, true],
+  ]);
+});

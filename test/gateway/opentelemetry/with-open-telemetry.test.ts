@@ -1,6 +1,16 @@
 import { createServer } from "node:http";
-import { context, metrics, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import {
+  context,
+  createNoopMeter,
+  type Meter,
+  metrics,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
 import { DataPointType, type IAttributesProcessor, MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
+import { type Sampler, SamplingDecision } from "@opentelemetry/sdk-trace";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/gateway/index.ts";
@@ -114,6 +124,57 @@ describe("a span says", () => {
     await exchange(greenhouse.address, "2", reading);
     await expect.poll(() => sdk.spans.map((span) => span.status.code)).toEqual([status, status]);
   });
+});
+
+test("a span says nothing of ends that are not known", async () => {
+  using sdk = registerSdk();
+  const gateway = createGateway(withOpenTelemetry({ routes: () => {} }));
+  await gateway.fetch(new Request("http://plants.example/nothing"));
+  expect(sdk.spans.map(({ attributes }) => attributes)).toEqual([
+    {
+      "server.address": "plants.example",
+      "url.path": "/nothing",
+      "http.request.method": "GET",
+      "http.response.status_code": 404,
+      "url.scheme": "http",
+    },
+  ]);
+});
+
+test("a sampler goes by the name that the span will have", async () => {
+  const names: string[] = [];
+  const shouldSample: Sampler["shouldSample"] = (_, _id, name) => {
+    names.push(name);
+    return { decision: SamplingDecision.RECORD_AND_SAMPLED };
+  };
+  using sdk = registerSdk({ sampler: { shouldSample, toString: () => "names" } });
+  await using greenhouse = await startTraced({ getReading: () => ({}), waterBed: () => ({}) });
+  for (const request of [reading, wateringByGrpc]) await exchange(greenhouse.address, "2", request);
+  await greenhouse.answered(2);
+  expect(names).toEqual(["GET /sensors/{sensor}/reading", "greenhouse.v1.GreenhouseService/WaterBed"]);
+  expect(sdk.spans.map(({ name }) => name)).toEqual(names);
+  await exchange(greenhouse.address, "2", { ...reading, path: "/nothing" });
+  expect(names.at(-1)).toBe("HTTP");
+});
+
+test("an endpoint keeps its place outside the prefix", async () => {
+  const endpoint = { path: "/well-known", atRoot: true, open: true, answer: () => ({ httpStatus: 200, body: "" }) };
+  const options = { routes: () => {}, requestPathPrefix: "/api", endpoints: [endpoint] };
+  const gateway = createGateway(withOpenTelemetry(options));
+  expect((await gateway.fetch(new Request("http://plants.example/well-known"))).status).toBe(200);
+});
+
+test("a meter is asked for once", async () => {
+  let count = 0;
+  using _ = registerSdk();
+  const getMeter = (): Meter => {
+    count += 1;
+    return createNoopMeter();
+  };
+  metrics.setGlobalMeterProvider({ getMeter });
+  const gateway = createGateway(withOpenTelemetry({ routes: () => {} }));
+  for (const path of ["/a", "/b"]) await gateway.fetch(new Request(`http://plants.example${path}`));
+  expect(count).toBe(1);
 });
 
 class TestReader extends MetricReader {
