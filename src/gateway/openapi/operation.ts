@@ -1,6 +1,8 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { type BoundFields, findField } from "../json/index.ts";
 import {
+  formPlaceOf,
+  formType,
   printPathTemplate,
   resolveFieldPath,
   type RestBinding,
@@ -19,7 +21,7 @@ import type {
   OpenApiVersion,
 } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
-import { describePathParameter, describeQuery } from "./parameters.ts";
+import { describeForm, describePathParameter, describeQuery } from "./parameters.ts";
 import type { Schemas } from "./schemas.ts";
 
 /** Options of {@link describeOperation}; the same for all operations of a document. */
@@ -70,10 +72,10 @@ function describeRpc({ method, procedure, template, pattern }: RestBinding, sche
   return { procedure, path: printPathTemplate({ ...template, variables }), ...(body && { body }) };
 }
 
-function describeBody(binding: RestBinding, { openapi, schemas }: OperationOptions): OpenApiOperation["requestBody"] {
+function describeBody(binding: RestBinding, options: OperationOptions): OpenApiOperation["requestBody"] {
   const { method, pattern, boundByPath } = binding;
   const field = findField(method.input, pattern.body);
-  const content = bodyContent(binding, () => schemaOfBody(method.input, pattern.body, boundByPath, schemas), openapi);
+  const content = bodyContent(binding, options);
   const inBody =
     field === undefined ? method.input.fields.filter((each) => boundByPath.get(each) !== "whole") : [field];
   // A stream may have no message.
@@ -83,16 +85,17 @@ function describeBody(binding: RestBinding, { openapi, schemas }: OperationOptio
 
 /** Returns the request body in each of its content types: for a stream in OpenAPI 3.1, the schema of one message. */
 function bodyContent(
-  { bodyFormat }: RestBinding,
-  describe: () => OpenApiSchema | undefined,
-  openapi: OpenApiVersion,
+  { bodyFormat, method, pattern, boundByPath }: RestBinding,
+  { openapi, schemas }: OperationOptions,
 ): OpenApiContent | undefined {
   if (bodyFormat.kind === "bytes") return anyContent;
-  const schema = describe();
+  const schema = schemaOfBody(method.input, pattern.body, boundByPath, schemas);
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;
   const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
   // Of all JSON values that such a stream may be, tools know arrays.
+  const form = formType in content ? formPlaceOf(method.input, pattern.body, boundByPath) : undefined;
+  if (form !== undefined) content[formType] = schemaOf(describeForm(form, schemas));
   if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
   return content;
 }

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "../json/index.ts";
-import { leafOf, resolveFieldPath } from "../rest/index.ts";
+import { type FormPlace, leafOf, resolveFieldPath } from "../rest/index.ts";
 import { isOutputOnly, isRequired } from "./field-behavior.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
@@ -98,5 +98,16 @@ function describeQueryParameter(name: string, field: DescField, must: boolean, s
     ...(description !== undefined && { description }),
     // By default a list is written as `a=1&a=2` (§4.8.12.2.1: style `form`, exploded).
     schema: schemas.ofParameter(field),
+  };
+}
+
+/** Returns the schema of a form: an object whose members have the names of {@link describeQuery}, and are not in maps. */
+export function describeForm({ message, bound }: FormPlace, schemas: Schemas): OpenApiSchema {
+  const fields = describeQuery(message, bound, schemas, false);
+  const required = fields.filter((field) => field.required === true).map(({ name }) => name);
+  return {
+    type: "object",
+    properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
+    ...(required.length > 0 && { required }),
   };
 }

@@ -24,6 +24,8 @@ export { type OutsideHttpRule, parseHttpRules } from "./http-rule.ts";
 export { type StreamForm, streamFormsOf } from "./stream-form.ts";
 export { compileRestRoutes, type RestMatch, type RestRoutes, type RouteConstraints } from "./compile-routes.ts";
 export type { OnIgnored, RestOptions, RestRouteOptions } from "./rest-options.ts";
+export { formType } from "./body-format.ts";
+export { type FormPlace, formPlaceOf } from "./form-body.ts";
 export { leafOf, resolveFieldPath } from "./field-path.ts";
 export {
   type PathTemplate,

@@ -1,32 +1,19 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
-import {
-  createUrlEntryParser,
-  createUrlTextParser,
-  FieldProblem,
-  type FieldValues,
-  type BoundFields,
-  isUnknownEnumName,
-  quote,
-  UnknownNames,
-} from "../json/index.ts";
-import { createPathSetter, type FieldPath, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
+import type { DescMessage } from "@bufbuild/protobuf";
+import { type BoundFields, type FieldValues, quote, UnknownNames } from "../json/index.ts";
 import { createNameFilter } from "./name-filter.ts";
+import {
+  invalid,
+  type ParameterBinding,
+  type ParametersSet,
+  refuseUnknown,
+  resolveParameter,
+  setParameter,
+} from "./parameters.ts";
 import { decodePercent } from "./raw-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
 /** Which fields of a message a query may set. */
-export interface QueryBinding {
-  readonly message: DescMessage;
-  /** Fields that the path or the body sets, so that the query must not. */
-  readonly boundFields: BoundFields;
-  /** Ignores and reports unknown and bound parameters, and unknown enum values, instead of refusing them. */
-  readonly lenient: boolean;
-  /** Whether `labels[color]=red` sets an entry of a map. */
-  readonly takesMaps: boolean;
-  /** Whether names of enum values may lack their prefix. */
-  readonly shortEnumNames: boolean;
+export interface QueryBinding extends ParameterBinding {
   /** Says which parameters that name no field are ignored without a report; `undefined` for none. */
   readonly isIgnored: ((name: string) => boolean) | undefined;
 }
@@ -38,14 +25,8 @@ export function createQueryBinding(
   { lenient, mapsInQuery, shortEnumNames, ignoredQueryParameters }: BindingOptions,
 ): QueryBinding {
   const isIgnored = createNameFilter(ignoredQueryParameters);
-  return { message, boundFields, lenient, takesMaps: mapsInQuery, shortEnumNames, isIgnored };
-}
-
-/** A parameter of a query: the field that it sets, and the key of the entry if that is a map. */
-interface Parameter {
-  readonly name: string;
-  readonly path: FieldPath;
-  readonly key: string | undefined;
+  const noun = "query parameter";
+  return { noun, message, boundFields, lenient, takesMaps: mapsInQuery, shortEnumNames, isIgnored };
 }
 
 /**
@@ -59,23 +40,22 @@ interface Parameter {
  * @throws ConnectError `InvalidArgument` that names every unknown parameter, or the one that is wrong
  */
 export function readQuery(binding: QueryBinding, query: string, fields: FieldValues): UnknownNames {
-  const seen = new Set<string>();
-  const unknown = new UnknownNames();
-  // As application/x-www-form-urlencoded: `&` between parameters, `+` for a space.
-  for (const text of query.split("&")) {
+  return readParameters(binding, query.split("&"), { fields, seen: new Set(), unknown: new UnknownNames() });
+}
+
+/** Reads parameters as they are sent, `name=value`, with `+` for a space. Throws and returns as {@link readQuery} does. */
+export function readParameters(binding: QueryBinding, texts: readonly string[], set: ParametersSet): UnknownNames {
+  for (const text of texts) {
     if (text === "") continue;
     const equals = text.indexOf("=");
     const name = decodeQueryText(equals < 0 ? text : text.slice(0, equals));
     const parameter = name === undefined ? undefined : resolveParameter(binding, name);
     if (name !== undefined && parameter === undefined && binding.isIgnored?.(name) === true) continue;
     const value = equals < 0 ? "" : decodeQueryText(text.slice(equals + 1));
-    if (name === undefined || value === undefined) throw invalid(`query parameter ${quote(text)} is malformed`);
-    if (parameter === undefined) unknown.addField(name);
-    else if (isOfNewerEnum(binding, parameter, value)) unknown.addEnumValue(value, parameter.path);
-    else setParameter(binding, parameter, value, { fields, seen });
+    if (name === undefined || value === undefined) throw invalid(binding, `${quote(text)} is malformed`);
+    setParameter(binding, parameter, name, value, set);
   }
-  if (unknown.count > 0 && !binding.lenient) throw invalid(unknown.describe("query parameter"));
-  return unknown;
+  return refuseUnknown(binding, set);
 }
 
 /** Returns whether a query has a parameter that is not ignored, however wrong it is. */
@@ -92,67 +72,4 @@ const queryText = /^[!-~]*$/;
 
 function decodeQueryText(text: string): string | undefined {
   return queryText.test(text) ? decodePercent(text.replaceAll("+", " ")) : undefined;
-}
-
-// Protobuf's own recursion limit for messages.
-const namesMax = 100;
-
-function resolveParameter(binding: QueryBinding, name: string): Parameter | undefined {
-  const bracket = binding.takesMaps && name.endsWith("]") ? name.indexOf("[") : -1;
-  const key = bracket < 0 ? undefined : name.slice(bracket + 1, -1);
-  const names = (bracket < 0 ? name : name.slice(0, bracket)).split(".");
-  if (names.length > namesMax) return undefined;
-  const path = resolveFieldPath(binding.message, names);
-  if (path === undefined || (key !== undefined && leafOf(path).fieldKind !== "map")) return undefined;
-  let bound: BoundFields | "whole" | undefined = binding.boundFields;
-  for (const field of path) {
-    bound = bound.get(field);
-    if (bound === undefined) break;
-    if (bound !== "whole") continue;
-    if (binding.lenient) return undefined;
-    throw invalid(`query parameter ${quote(name)}: is bound by the path or the body`);
-  }
-  return { name, path, key };
-}
-
-/** Returns whether a value is ignored because its enum may be a newer one. */
-function isOfNewerEnum({ lenient, shortEnumNames }: QueryBinding, { path, key }: Parameter, value: string): boolean {
-  if (!lenient) return false;
-  const leaf = leafOf(path);
-  const takesEnum = leaf.fieldKind !== "map" || key !== undefined;
-  return takesEnum && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value, shortEnumNames);
-}
-
-function setParameter(
-  { shortEnumNames }: QueryBinding,
-  { name, path, key }: Parameter,
-  text: string,
-  { fields, seen }: { readonly fields: FieldValues; readonly seen: Set<string> },
-): void {
-  const leaf = leafOf(path);
-  try {
-    const value = parseParameter(leaf, key, text, shortEnumNames);
-    const place = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
-    if (leaf.fieldKind !== "list" && seen.has(place)) throw new FieldProblem("is set more than once");
-    seen.add(place);
-    createPathSetter(path)(fields, value);
-  } catch (error) {
-    if (error instanceof FieldProblem) throw invalid(`query parameter ${quote(name)}: ${error.message}`);
-    throw error;
-  }
-}
-
-/** Returns the value of a field, or of an element of it; for a map, key and value of an entry. */
-function parseParameter(leaf: DescField, key: string | undefined, text: string, shortEnumNames: boolean): unknown {
-  if (leaf.fieldKind === "map") {
-    const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf, shortEnumNames);
-    if (parseEntry !== undefined && key !== undefined) return parseEntry(key, text);
-  }
-  const parse = createUrlTextParser(leaf, shortEnumNames);
-  if (parse === undefined) throw new FieldProblem("cannot be set by a query parameter");
-  return parse(text);
-}
-
-function invalid(message: string): ConnectError {
-  return codedError("ERR_QUERY_INVALID", message, Code.InvalidArgument);
 }

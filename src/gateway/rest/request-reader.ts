@@ -2,7 +2,8 @@ import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type BoundFields, type FieldNotes, hasRequiredFields, requireFields } from "../json/index.ts";
-import { type BodyFormat, bodyFormatOf, bodyProblem } from "./body-format.ts";
+import { type BodyFormat, bodyFormatOf, bodyProblem, isFormType } from "./body-format.ts";
+import { createFormReader, formPlaceOf } from "./form-body.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import type { PathVariables } from "./path-variables.ts";
 import { createQueryBinding, hasParameters, readQuery } from "./query.ts";
@@ -52,15 +53,13 @@ export function createRequestReader(
   const { body } = pattern;
   const bound = variables.boundFields;
   const takesStream = methodKind === "client_streaming" || methodKind === "bidi_streaming";
-  const { isRaw, makeMessage, setFields } = createBodyReader(
-    input,
-    body,
-    // Only the first message of a stream has the path that others could repeat.
-    { bound, sameAsBound: sameValueAsPath && !takesStream },
-    readJson,
-  );
+  // Only the first message of a stream has the path that others could repeat.
+  const rules = { bound, sameAsBound: sameValueAsPath && !takesStream };
+  const { isRaw, makeMessage, setFields } = createBodyReader(input, body, rules, readJson);
   if (takesStream) requireStreamable(input, body, bound);
-  const bodyFormat = bodyFormatOf(input, body, { isRaw, takesStream }, options);
+  const formPlace = options.forms && !takesStream && !isRaw ? formPlaceOf(input, body, bound) : undefined;
+  const setForm = formPlace && createFormReader(formPlace, options);
+  const bodyFormat = bodyFormatOf(input, body, { isRaw, takesStream, takesForm: setForm !== undefined }, options);
   const boundByPathOrBody = bindBody(input, body, bound);
   const queryBinding = createQueryBinding(input, boundByPathOrBody, options);
   const maskField = updateMaskFromBody && !takesStream ? findUpdateMask(input, pattern) : undefined;
@@ -74,7 +73,8 @@ export function createRequestReader(
     const notes: FieldNotes | undefined = maskField && { paths: [], repeated: 0 };
     const message = bytes && makeMessage ? makeMessage({ contentType, body: bytes }) : create(input);
     if (url !== undefined) variables.set(message, url.captures);
-    const ofBody = bytes && setFields?.(message, bytes, notes);
+    const isForm = setForm !== undefined && contentType !== null && isFormType(contentType);
+    const ofBody = bytes && (isForm ? setForm : setFields)?.(message, bytes, notes);
     const ofQuery = url === undefined || url.query === "" ? undefined : readQuery(queryBinding, url.query, message);
     if (maskField !== undefined && notes !== undefined) fillUpdateMask(maskField, message, notes.paths);
     if (mayLackFields) requireFields(input, message);

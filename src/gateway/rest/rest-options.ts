@@ -75,6 +75,13 @@ export interface RestOptions {
    * misread, stay strings. The price: the type of a value depends on its size, so clients must take both.
    */
   readonly int64Numbers?: (service: DescService) => boolean;
+  /**
+   * Selects services that take a form (`application/x-www-form-urlencoded`) in the place of a JSON body that is a message,
+   * by the rules of a query: `a.b=1&c=x&c=y`, at most 1,000 fields. The price: a page of any origin may send a form
+   * without a preflight (Fetch §2.2.2), so where a browser adds the credential, such as a cookie, `admit` must check
+   * `Origin` or `Sec-Fetch-Site`.
+   */
+  readonly forms?: (service: DescService) => boolean;
   /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
   readonly omit?: readonly string[];
   /** Rules from outside the definition. Each replaces the annotation of its RPC. */
@@ -108,6 +115,7 @@ export interface BindingOptions {
   readonly mapsInQuery: boolean;
   readonly grpcMetadata: boolean;
   readonly jsonClientStreams: boolean;
+  readonly forms: boolean;
   readonly onIgnored: OnIgnored | undefined;
 }
 
@@ -132,6 +140,7 @@ export function bindingOptionsOf(service: DescService, options: RestRouteOptions
     mapsInQuery: options.mapsInQuery?.(service) === true,
     grpcMetadata: options.grpcMetadata?.(service) === true,
     jsonClientStreams: options.jsonClientStreams?.(service) === true,
+    forms: options.forms?.(service) === true,
     onIgnored: options.onIgnored,
   };
 }

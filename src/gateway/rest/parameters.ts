@@ -1,0 +1,138 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import {
+  type BoundFields,
+  createUrlEntryParser,
+  createUrlTextParser,
+  FieldProblem,
+  type FieldValues,
+  isUnknownEnumName,
+  quote,
+  UnknownNames,
+} from "../json/index.ts";
+import { codedError } from "../errors/index.ts";
+import { createPathSetter, type FieldPath, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
+
+/** Which fields of a message parameters may set: those of a query, or the fields of a form. */
+export interface ParameterBinding {
+  /** What they are called in errors. */
+  readonly noun: "query parameter" | "form field";
+  readonly message: DescMessage;
+  /** Fields that something else sets, so that no parameter must. */
+  readonly boundFields: BoundFields;
+  /** Ignores and reports unknown and bound parameters, and unknown enum values, instead of refusing them. */
+  readonly lenient: boolean;
+  /** Whether `labels[color]=red` sets an entry of a map. */
+  readonly takesMaps: boolean;
+  /** Whether names of enum values may lack their prefix. */
+  readonly shortEnumNames: boolean;
+}
+
+/** A parameter: the field that it sets, and the key of the entry if that is a map. */
+export interface Parameter {
+  readonly name: string;
+  readonly path: FieldPath;
+  readonly key: string | undefined;
+}
+
+/** What parameters have set so far. */
+export interface ParametersSet {
+  readonly fields: FieldValues;
+  /** The paths of the fields, each with the key of an entry of a map. */
+  readonly seen: Set<string>;
+  readonly unknown: UnknownNames;
+}
+
+/**
+ * Sets a field to a text, unless there is no such field, which is noted.
+ *
+ * @param parameter - what {@link resolveParameter} has found
+ * @throws ConnectError `InvalidArgument` that names the parameter
+ */
+export function setParameter(
+  binding: ParameterBinding,
+  parameter: Parameter | undefined,
+  name: string,
+  value: string,
+  { fields, seen, unknown }: ParametersSet,
+): void {
+  if (parameter === undefined) return unknown.addField(name);
+  const { path, key } = parameter;
+  if (isOfNewerEnum(binding, parameter, value)) return unknown.addEnumValue(value, path);
+  const leaf = leafOf(path);
+  try {
+    const parsed = parseParameter(binding, leaf, key, value);
+    const place = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
+    if (leaf.fieldKind !== "list" && seen.has(place)) throw new FieldProblem("is set more than once");
+    seen.add(place);
+    createPathSetter(path)(fields, parsed);
+  } catch (error) {
+    if (error instanceof FieldProblem) throw invalid(binding, `${quote(name)}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Returns what was ignored. @throws ConnectError `InvalidArgument` that names it, unless the service is lenient */
+export function refuseUnknown({ noun, lenient }: ParameterBinding, { unknown }: ParametersSet): UnknownNames {
+  if (unknown.count === 0 || lenient) return unknown;
+  throw codedError(codeOf(noun), unknown.describe(noun), Code.InvalidArgument);
+}
+
+/** Returns the error for a parameter; the message goes on behind what it is called. */
+export function invalid({ noun }: ParameterBinding, message: string): ConnectError {
+  return codedError(codeOf(noun), `${noun} ${message}`, Code.InvalidArgument);
+}
+
+function codeOf(noun: ParameterBinding["noun"]): "ERR_QUERY_INVALID" | "ERR_MESSAGE_INVALID" {
+  return noun === "query parameter" ? "ERR_QUERY_INVALID" : "ERR_MESSAGE_INVALID";
+}
+
+// Protobuf's own recursion limit for messages.
+const namesMax = 100;
+
+/** Finds what a name stands for; `undefined` if that is nothing. @throws ConnectError for what something else sets */
+export function resolveParameter(binding: ParameterBinding, name: string): Parameter | undefined {
+  const bracket = binding.takesMaps && name.endsWith("]") ? name.indexOf("[") : -1;
+  const key = bracket < 0 ? undefined : name.slice(bracket + 1, -1);
+  const names = (bracket < 0 ? name : name.slice(0, bracket)).split(".");
+  if (names.length > namesMax) return undefined;
+  const path = resolveFieldPath(binding.message, names);
+  if (path === undefined || (key !== undefined && leafOf(path).fieldKind !== "map")) return undefined;
+  let bound: BoundFields | "whole" | undefined = binding.boundFields;
+  for (const field of path) {
+    bound = bound.get(field);
+    if (bound === undefined) break;
+    if (bound !== "whole") continue;
+    if (binding.lenient) return undefined;
+    throw invalid(binding, `${quote(name)}: is bound by the path or the body`);
+  }
+  return { name, path, key };
+}
+
+/** Returns whether a value is ignored because its enum may be a newer one. */
+function isOfNewerEnum(
+  { lenient, shortEnumNames }: ParameterBinding,
+  { path, key }: Parameter,
+  value: string,
+): boolean {
+  if (!lenient) return false;
+  const leaf = leafOf(path);
+  const takesEnum = leaf.fieldKind !== "map" || key !== undefined;
+  return takesEnum && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value, shortEnumNames);
+}
+
+/** Returns the value of a field, or of an element of it; for a map, key and value of an entry. */
+function parseParameter(
+  { noun, shortEnumNames }: ParameterBinding,
+  leaf: DescField,
+  key: string | undefined,
+  text: string,
+): unknown {
+  if (leaf.fieldKind === "map") {
+    const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf, shortEnumNames);
+    if (parseEntry !== undefined && key !== undefined) return parseEntry(key, text);
+  }
+  const parse = createUrlTextParser(leaf, shortEnumNames);
+  if (parse === undefined) throw new FieldProblem(`cannot be set by a ${noun}`);
+  return parse(text);
+}
