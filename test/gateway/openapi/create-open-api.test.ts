@@ -514,7 +514,7 @@ test("a server stream whose messages are wrapped is described so in the forms of
 });
 
 test("two members of a oneof exclude each other, and a mask has a form", () => {
-  const schemas = document.components.schemas ?? {};
+  const schemas = document.components?.schemas ?? {};
   const { anyOf: pairs } = Object(schemas["Sink"]?.["not"]);
   // Of eight members.
   expect(new Set(pairs.map(({ required }: { required: string[] }) => required.join(" "))).size).toBe(28);
