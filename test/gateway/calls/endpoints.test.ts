@@ -133,9 +133,9 @@ test("a page of another origin may use the methods of endpoints", async () => {
   expect(answered.get("access-control-allow-methods")).toBe("GET, HEAD, POST, REPORT");
 });
 
-test("a gateway is not made with a method that no request has", () => {
-  const endpoints = [{ ...hook, httpMethods: ["post"] }];
+test.each(["post", "CONNECT"])("a gateway is not made with %s, a method that no request has", (httpMethod) => {
+  const endpoints = [{ ...hook, httpMethods: [httpMethod] }];
   expect(() => createGateway({ ...kitchenSinkOptions, endpoints })).toThrow(
-    'the endpoint /hooks/payment: no request has the method "post"',
+    `the endpoint /hooks/payment: no request has the method "${httpMethod}"`,
   );
 });

@@ -26,7 +26,7 @@ async function openEnds(
   onRequest = (asked: Http1Connection): void => asked.answer(200, [], page),
 ): Promise<Ends> {
   const accepted = Promise.withResolvers<Pick<Ends, "socket" | "connection">>();
-  const server = createServer((socket) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
     const connection = new Http1Connection(socket, {
       limits: defaultLimits,
       lookEveryMs,
@@ -95,6 +95,25 @@ test("a client whose call took long has as much time as any other to ask again",
     return socket.writableEnded;
   });
   expect(isLetGo).toEqual([false, false, true]);
+});
+
+test("a client that has ended its side is not given up while it is sent more of its answer", async () => {
+  let broken = 0;
+  using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 4, (asked) => {
+    asked.receiver = { ...receiver, onBroken: () => void (broken += 1) };
+    asked.begin(200, []);
+  });
+  const { client, socket, connection } = ends;
+  const ended = once(socket, "end");
+  client.end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  await within(ended, "the end of the client's side");
+  for (let looks = 0; looks < 3; looks += 1) {
+    connection.write(Buffer.from("plant"));
+    connection.look(performance.now());
+  }
+  expect(broken).toBe(0);
+  connection.look(performance.now());
+  expect(broken).toBe(1);
 });
 
 test("a head that trickles is timed out, however often something of it comes", async () => {
