@@ -126,12 +126,15 @@ export class Schemas {
 
   /** Says that only one member of each oneof may be set. */
   #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
-    // Not by `oneOf`, of which generators would make types of their own.
+    // Not by `oneOf`, of which generators would make types of their own, nor by `dependentSchemas`, after which
+    // validators find no property evaluated.
     const pairs = desc.oneofs.flatMap((oneof) => {
       const members = oneof.fields.filter((field) => fields.includes(field)).slice(0, excludedMembersMax);
-      return members.flatMap((one, at) => members.slice(at + 1).map((other) => this.#require([one, other])));
+      const names = members.map((field) => this.nameOf(field));
+      return names.flatMap((one, at) => names.slice(at + 1).map((other) => bothOf(one, other)));
     });
-    return pairs.length === 0 ? {} : { not: { anyOf: pairs } };
+    const [pair] = pairs;
+    return pair === undefined ? {} : { not: pairs.length === 1 ? pair : { anyOf: pairs } };
   }
 
   // A component describes its message in requests and in answers.
@@ -218,3 +221,8 @@ export class Schemas {
 
 /** The first members of a oneof, of which each two are said to exclude each other: 16 of them are 120 pairs. */
 const excludedMembersMax = 16;
+
+// Linters want to know a property that is required.
+function bothOf(one: string, other: string): OpenApiSchema {
+  return { properties: { [one]: {}, [other]: {} }, required: [one, other] };
+}
