@@ -65,6 +65,7 @@ function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array
 /** Returns whether all of a message has found its place. */
 function isWritten(writer: MessageWriter, message: Message, target: ByteTarget): boolean {
   target.at = 0;
+  // No test can tell: the wish of an earlier message only takes more memory than is needed.
   target.wantedBytes = 0;
   try {
     writer.write(target, message);

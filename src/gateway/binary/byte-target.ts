@@ -207,6 +207,7 @@ export function writeLengthBefore(target: ByteTarget, start: number, reserved: n
   const { bytes, at } = target;
   const length = at - start - reserved;
   const needed = lengthBytes(length);
+  // No test can tell: bytes that stay where they are only cost a call.
   if (needed !== reserved) bytes.copyWithin(start + needed, start + reserved, at);
   target.at = start;
   writeVarint32(target, length);

@@ -79,7 +79,6 @@ function readUnknown(source: ByteSource, message: Message, tag: number): void {
   const wireType: WireType = tag & 7;
   if (tag >>> 3 === 0) throw unsure;
   skip(source, wireType);
-  if (source.at > bytes.byteLength) throw unsure;
   (message.$unknown ??= []).push({ no: tag >>> 3, wireType, data: bytes.subarray(start, source.at) });
 }
 

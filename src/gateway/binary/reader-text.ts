@@ -50,7 +50,9 @@ function slow(variable: string, read: string): string {
   return `source.at = at - 1; ${variable} = ${read}(source); at = source.at;`;
 }
 
+/** Statements that read a length, and look whether so much is there. */
 function lengthText(end: string): string {
+  // No test can tell: the verdict would be the same, after a packed list of two gigabytes that are not there.
   return `length = bytes[at++];
 if (length > 127) { ${slow("length", "readUnsigned")} }
 if (length > ${end} - at) throw unsure;

@@ -1,5 +1,5 @@
 import { create, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-import { StructSchema } from "@bufbuild/protobuf/wkt";
+import { StringValueSchema, StructSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createBinaryReader } from "../../../src/gateway/binary/index.ts";
 import { LegacySchema } from "../../gen/kitchensink/v1/legacy_pb.ts";
@@ -27,6 +27,9 @@ function nested(depth: number): number[] {
     bytes = [...tag(field.child, length), ...integer(bytes.length), ...bytes];
   return bytes;
 }
+
+/** A google.protobuf.Struct with a number, behind its length. */
+const struct = [16, 10, 14, 10, 1, 97, 18, 9, 17, 0, 0, 0, 0, 0, 0, 0, 64];
 
 const sinkRows: readonly { readonly name: string; readonly bytes: readonly number[]; readonly way: Way }[] = [
   { name: "nothing", bytes: [], way: "quick" },
@@ -67,6 +70,24 @@ const sinkRows: readonly { readonly name: string; readonly bytes: readonly numbe
     bytes: [...tag(field.doubles, length), 9, ...Array.from({ length: 18 }, () => 0)],
     way: "left",
   },
+  {
+    name: "a packed list of two gigabytes, of which one byte has come",
+    bytes: [...tag(field.ids, length), ...integer(0x7fff_ffff), 1],
+    way: "left",
+  },
+  {
+    name: "150 messages one after the other",
+    bytes: Array.from({ length: 150 }, () => [...tag(field.nesteds, length), 0]).flat(),
+    way: "quick",
+  },
+  { name: "a struct", bytes: [...tag(field.struct, length), ...struct], way: "quick" },
+  { name: "structs in a list", bytes: [...tag(field.structs, length), ...struct], way: "quick" },
+  { name: "a struct in a oneof", bytes: [...tag(field.choiceStruct, length), ...struct], way: "quick" },
+  {
+    name: "a struct whose number is written as an integer, but for its eight bytes",
+    bytes: [...tag(field.struct, length), ...struct.with(8, 16)],
+    way: "left",
+  },
   { name: "a list of texts as a number", bytes: [...tag(field.tags, varint), 1], way: "left" },
   { name: "an int64 as text", bytes: [...tag(field.fInt64, length), 0], way: "left" },
   { name: "an entry of a map", bytes: [...tag(field.labels, length), 6, 10, 1, 97, 18, 1, 98], way: "quick" },
@@ -97,7 +118,11 @@ const sinkRows: readonly { readonly name: string; readonly bytes: readonly numbe
   { name: "field 0", bytes: [0, 0], way: "left" },
   { name: "wire type 7", bytes: [...tag(unknown, 7), 0], way: "left" },
   { name: "a tag of six bytes", bytes: [0x88, 0x80, 0x80, 0x80, 0x80, 0x00, 1], way: "left" },
-  { name: "a tag beyond 32 bits", bytes: [0x88, 0x80, 0x80, 0x80, 0x10, 1], way: "left" },
+  {
+    name: "a tag beyond 32 bits",
+    bytes: [(field.fBool.number << 3) | 0x80, 0x80, 0x80, 0x80, 0x10, 1],
+    way: "left",
+  },
   { name: "one hundred messages inside each other", bytes: nested(100), way: "quick" },
   { name: "one hundred and one", bytes: nested(101), way: "left" },
 ];
@@ -115,6 +140,32 @@ describe("a reader", () => {
     // What is written as another type than declared is refused here, and only here.
     if (expected instanceof Error || !(got instanceof Error)) expect(got).toEqual(expected);
     else expect(way).toBe("left");
+  });
+
+  test("refuses a field that is written as another type than declared, which protobuf-es takes", () => {
+    const bytes = Uint8Array.from([...tag(field.fInt64, length), 0]);
+    expect(() => createBinaryReader(SinkSchema, undefined)(bytes)).toThrow(/is not written as it is declared$/);
+  });
+
+  // The message, the struct, an entry and its value.
+  test.each([
+    [2, "left"],
+    [3, "quick"],
+  ])("counts the depth of a struct from where it is, %i: %s", (depth, way) => {
+    const bytes = Uint8Array.from([...tag(field.struct, length), ...struct]);
+    expect(readBothWays(SinkSchema, bytes, depth)).toBe(way);
+  });
+
+  test("reads short texts as they are, whatever was read before", () => {
+    const read = createBinaryReader(StringValueSchema, undefined);
+    const readText = (text: string): unknown => read(Uint8Array.from([10, text.length, ...Buffer.from(text)]));
+    const characters = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n));
+    const texts = characters.flatMap((first) => characters.map((second) => `a${first}${second}`));
+    // Among so many, some have the same hash as "a".
+    for (const text of texts) {
+      expect(readText(text)).toHaveProperty("value", text);
+      expect(readText("a")).toHaveProperty("value", "a");
+    }
   });
 
   test.each([99, 100])("goes as deep as it is told, %i", (recursionLimit) => {

@@ -38,6 +38,8 @@ const odd: readonly (() => unknown)[] = [
   () => ({ case: "c2000000", value: 7 }),
   () => ({ $typeName: "random.M1" }),
   () => ({ true: true, "1": "1", "01": 1, "-0": 0, "1.0": 1, a: "b" }),
+  () => ({ "1e3": 1 }),
+  () => ({ "1e3": "a" }),
 ];
 
 /** Puts an odd value somewhere into a message: a field, an item of a list, a value of a map, or of a message inside. */
