@@ -22,6 +22,7 @@ import { carriages, exchange, rpcRequest, wireFormats } from "../../support/gate
 import { type Http2Server, http2Servers } from "../../support/gateway/listen-for-tests.ts";
 
 const empty = Buffer.alloc(0);
+const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
 /** What a server of each kind speaks. */
 const versionsBy: Readonly<Record<Http2Server, readonly HttpVersion[]>> = { own: ["1.1", "2"], mounted: ["2"] };
 const fail = (): Promise<never> => Promise.reject(new TypeError("no compression"));
@@ -325,24 +326,28 @@ describe("an error that another server answered", () => {
   });
 });
 
+const form = "application/x-www-form-urlencoded";
+const notSupported = `the content type "${form}" is not supported`;
+
 test.each([
   {
-    name: "a form, as curl calls what -d sends, with what to write instead",
-    contentType: "application/x-www-form-urlencoded",
-    want: {
-      code: Code.InvalidArgument,
-      message: 'the content type "application/x-www-form-urlencoded" is not supported; curl sends JSON with --json',
-    },
+    asks: "an RPC with what curl sends by -d",
+    contentType: form,
+    message: `${notSupported}; curl sends JSON with --json`,
   },
-  { name: "any other type by the status alone", contentType: "text/plain", want: undefined },
-])("at the path of an RPC a 415 answers $name", async ({ contentType, want }) => {
+  // To a stream, curl's JSON is no help.
+  { asks: "a stream with that", contentType: form, procedure: recordReadingsProcedure, message: notSupported },
+  { asks: "an RPC with any other type", contentType: "text/plain", message: undefined },
+  { asks: "an RPC with a form, by PUT", httpMethod: "PUT", contentType: form, httpStatus: 405, message: undefined },
+])("to a person who asks $asks, the answer is $message", async (row) => {
+  const { contentType, message, procedure = waterBedProcedure, httpMethod = "POST", httpStatus = 415 } = row;
   await using greenhouse = await startGreenhouse({});
   const header: readonly Field[] = [["content-type", contentType]];
-  const request = { httpMethod: "POST", path: waterBedProcedure, header, body: Buffer.from("{}") };
   for (const version of versionsBy.own) {
+    const request = { httpMethod, path: procedure, header, body: Buffer.from("{}") };
     const answer = await exchange(greenhouse.address, version, request);
-    expect(answer.httpStatus).toBe(415);
-    if (want === undefined) expect(answer.body.length).toBe(0);
-    else expect(JSON.parse(answer.body.toString())).toMatchObject(want);
+    expect(answer.httpStatus).toBe(httpStatus);
+    if (message === undefined) expect(answer.body.length).toBe(0);
+    else expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument, message });
   }
 });
