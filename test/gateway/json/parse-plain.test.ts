@@ -1,10 +1,11 @@
-import { create, toJsonString } from "@bufbuild/protobuf";
+import { create, isFieldSet, toJsonString } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { readJson } from "../../../src/gateway/json/index.ts";
+import { readJson, readPartialJson } from "../../../src/gateway/json/index.ts";
 import { parsePlain } from "../../../src/gateway/json/parse-plain.ts";
 import { createPlainReaders } from "../../../src/gateway/json/plain-readers.ts";
 import { makeBook, makeBooks } from "../../../bench/servers/books.ts";
 import { SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySchema, Shade } from "../../gen/kitchensink/v1/legacy_pb.ts";
 import { BookSchema, ImportBooksRequestSchema } from "../../gen/library/v1/library_pb.ts";
 import { Dice } from "../../support/dice.ts";
 import { readBothWays } from "../../support/gateway/both-readers.ts";
@@ -68,9 +69,18 @@ test("a name with an escape is read right after JSON.parse has seen a backslash 
   expect(readJson(SinkSchema, '{"labels":{"h":"1","\\"":"2"}}').labels).toEqual({ h: "1", '"': "2" });
 });
 
+test("a field of proto2 that is null stays unset in a message that the path has begun", () => {
+  const begun = create(LegacySchema, { name: "a" });
+  const rules = { bound: new Map(), sameAsBound: false };
+  const { message } = readPartialJson(LegacySchema, '{"number":null,"shade":"SHADE_DARK"}', {}, rules, begun);
+  expect(message).toBe(begun);
+  expect(message).toEqual(create(LegacySchema, { name: "a", shade: Shade.DARK }));
+  expect(isFieldSet(message, LegacySchema.field.number)).toBe(false);
+});
+
 test("what clients usually send takes the quick way", () => {
   const readers = createPlainReaders(false, false);
-  const books = create(ImportBooksRequestSchema, { books: makeBooks(3) });
+  const books = create(ImportBooksRequestSchema, { books: makeBooks(100) });
   const text = toJsonString(ImportBooksRequestSchema, books);
   expect(readers.of(ImportBooksRequestSchema)(parsePlain(text, false) ?? null)).toEqual(books);
   const named = toJsonString(BookSchema, makeBook(1), { useProtoFieldName: true, enumAsInteger: true });

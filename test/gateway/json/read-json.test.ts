@@ -193,6 +193,8 @@ describe("readJson() refuses", () => {
     { json: '{"ids":7}', want: "ids: not an array" },
     { json: '{"ids":[1,null]}', want: "ids[1]: null cannot be in a list or a map" },
     { json: '{"nesteds":[null]}', want: "nesteds[0]: null cannot be in a list or a map" },
+    { json: '{"colors":[null]}', want: "colors[0]: null cannot be in a list or a map" },
+    { json: '{"palette":{"a":null}}', want: 'palette["a"]: null cannot be in a list or a map' },
     { json: '{"labels":[]}', want: "labels: not an object" },
     { json: '{"labels":{"a":null}}', want: 'labels["a"]: null cannot be in a list or a map' },
     { json: '{"labels":{"a":"b","\\u0061":"c"}}', want: 'labels: key "a" is set more than once' },

@@ -1,5 +1,8 @@
+import { create, toJsonString } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { makeBooks } from "../../../bench/servers/books.ts";
 import { createJsonMessageWriter, type WriteJsonOptions } from "../../../src/gateway/json/index.ts";
+import { ListBooksResponseSchema } from "../../gen/library/v1/library_pb.ts";
 import { Dice } from "../../support/dice.ts";
 import { writeByProtobufEs } from "../../support/gateway/json-oracle.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "../../support/gateway/random-message.ts";
@@ -38,4 +41,9 @@ test.each<WriteJsonOptions>([
     }
   }
   expect(written).toBeGreaterThan((randomMessageTypes.length * messagesPerType) / 2);
+});
+
+test.each([255, 256, 257, 512, 600])("a list of %i items is written whole and in order", (count) => {
+  const list = create(ListBooksResponseSchema, { books: makeBooks(count) });
+  expect(createJsonMessageWriter(ListBooksResponseSchema)(list)).toBe(toJsonString(ListBooksResponseSchema, list));
 });

@@ -113,6 +113,7 @@ class TextRoller {
 
   #value(field: DescField, depth: number): string {
     if (this.#hostile(12)) return this.#plain(depth);
+    if (this.#hostile(12)) return "null";
     if (field.message !== undefined) return this.message(field.message, depth + 1);
     if (field.enum !== undefined) {
       if (this.#dice.roll(3) === 0) return this.#number();
