@@ -69,13 +69,16 @@ function watch(): {
         look("unary");
         throw new ConnectError("dry", Code.FailedPrecondition);
       },
-      async *watchReadings() {
+      async *watchReadings({ sensor }) {
         look("server stream");
         yield {};
         look("server stream");
         await nextTurn();
         try {
-          yield {};
+          do {
+            yield {};
+            await nextTurn();
+          } while (sensor === "endless");
         } finally {
           look("server stream");
         }
@@ -121,7 +124,12 @@ describe("the context of a request is active", () => {
       "WatchReadings, left early": {
         kind: "server stream",
         call: async () => {
-          for await (const _ of client.watchReadings({}, { headers })) break;
+          const leaving = new AbortController();
+          const messages = client.watchReadings({ sensor: "endless" }, { headers, signal: leaving.signal });
+          const read = async (): Promise<void> => {
+            for await (const _ of messages) leaving.abort();
+          };
+          await expect(read()).rejects.toMatchObject({ code: Code.Canceled });
         },
       },
       WatchReadings: {
@@ -187,7 +195,8 @@ test("a call without an SDK has no context, and one with baggage has that, with 
   {
     using _ = registerSdk();
     trace.disable();
-    await exchange(greenhouse.address, "1.1", { ...reading, header: [["baggage", "shelf=3"]] });
+    await using untraced = await startTraced({ getReading: look });
+    await exchange(untraced.address, "1.1", { ...reading, header: [["baggage", "shelf=3"]] });
   }
   expect(seen).toEqual([undefined, undefined, expect.anything(), "3", expect.anything(), "3"]);
 });
