@@ -1,12 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { readManifest } from "./build/manifest.ts";
 
 // Prepares a release and stops before publishing it: npm run release -- 0.2.0
 //
 // Writes the version and the changelog, runs every check, and leaves the tarballs in dist/. Commit what it has changed;
-// its last lines say how to publish, with a proof of where the tarballs were built. It refuses as long as a
-// package.json does not say where the project is found.
+// its last lines say how to publish, with a proof of where the tarballs were built. It refuses as long as the
+// package.json of the project does not say where the project is found.
 
 const project = resolve(import.meta.dirname, "..");
 const packages = ["gateway", "operators", "plantstore"] as const;
@@ -25,12 +27,6 @@ export function releaseManifest(text: string, before: string, version: string): 
   return text.replaceAll(own, `$1"${version}"`);
 }
 
-/** Returns those members of a package.json that should say where the project is found, but are missing. */
-export function missingAddresses(text: string): readonly string[] {
-  const manifest: Record<string, unknown> = JSON.parse(text);
-  return ["repository", "bugs", "homepage"].filter((member) => manifest[member] === undefined);
-}
-
 function rewrite(file: string, change: (text: string) => string): void {
   const path = join(project, file);
   writeFileSync(path, change(readFileSync(path, "utf8")));
@@ -40,16 +36,27 @@ function run(file: string, ...args: readonly string[]): void {
   execFileSync(file, args, { cwd: project, stdio: "inherit" });
 }
 
+/** Writes what an installation of all packages consists of, in the form of CycloneDX. */
+export function writeBillOfMaterials(version: string): void {
+  const folder = mkdtempSync(join(tmpdir(), "installed-"));
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "installed", version, private: true }));
+  const tarballs = globSync(join(project, `dist/*-${version}.tgz`));
+  const npm = (...args: readonly string[]): string =>
+    execFileSync("npm", args, { cwd: folder, encoding: "utf8", maxBuffer: 16 * 1024 * 1024 });
+  npm("install", "--no-audit", "--no-fund", "--ignore-scripts", ...tarballs);
+  writeFileSync(join(project, "dist/sbom.json"), npm("sbom", "--sbom-format", "cyclonedx"));
+  rmSync(folder, { recursive: true });
+}
+
 function prepare(version: string): void {
   if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version)) throw new Error("give a version: npm run release -- 0.2.0");
   const changed = execFileSync("git", ["status", "--porcelain"], { cwd: project, encoding: "utf8" });
   if (changed !== "") throw new Error(`commit or undo these first:\n${changed}`);
-  // A published package cannot be changed: without these members npm proves no origin, and nobody finds the source.
-  for (const file of manifests) {
-    const missing = missingAddresses(readFileSync(join(project, file), "utf8"));
-    if (missing.length > 0)
-      throw new Error(`${file} does not say where the project is: it has no ${missing.join(", no ")}`);
-  }
+  // A published package cannot be changed: without it npm proves no origin, and nobody finds the source.
+  if (readManifest(join(project, "package.json")).repository === undefined)
+    throw new Error(
+      "package.json does not say where the project is: give it a repository, such as https://…/plantstore",
+    );
   const { version: before }: { version: string } = JSON.parse(readFileSync(join(project, manifests[0] ?? ""), "utf8"));
   for (const file of manifests) rewrite(file, (text) => releaseManifest(text, before, version));
   rewrite("docs/packages.md", (text) => text.replaceAll(`${before}.tgz`, `${version}.tgz`));
@@ -57,6 +64,7 @@ function prepare(version: string): void {
   run("npm", "install", "--package-lock-only", "--no-audit", "--no-fund");
   for (const script of ["check", "test", "test:package"]) run("npm", "run", "--silent", script);
   run("npm", "pack", "--pack-destination", "dist", ...packages.map((name) => `./dist/${name}`));
+  writeBillOfMaterials(version);
   console.log(`\nNothing is published. Commit and tag v${version}, and then, in a CI that can prove where it runs:`);
   for (const name of packages) {
     console.log(`  npm publish --provenance --access public ./dist/${name}`);

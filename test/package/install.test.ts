@@ -192,8 +192,11 @@ test("the gateway refuses a service that another copy of protobuf-es describes",
   );
 }, 120_000);
 
-// From package.json: ^2.5.0 is 2.5.0.
-const oldestPeers = Object.entries(gatewayManifest.peerDependencies).map(([name, range]) => ({
+// From package.json, where the others are optional: ^2.5.0 is 2.5.0.
+const neededPeers = Object.entries(gatewayManifest.peerDependencies).filter(
+  ([name]) => !Object.hasOwn(gatewayManifest.peerDependenciesMeta, name),
+);
+const oldestPeers = neededPeers.map(([name, range]) => ({
   name,
   version: range.slice(1),
 }));

@@ -3,6 +3,8 @@ import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import gatewayManifest from "../../src/gateway/package.json" with { type: "json" };
+import projectManifest from "../../package.json" with { type: "json" };
 import { createCertificate } from "../support/carriers/certificate.ts";
 import type { Address } from "../support/carriers/exchange.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
@@ -10,6 +12,7 @@ import { readOutcome } from "../support/gateway/outcome.ts";
 import { exchange, rpcRequest, wireFormats } from "../support/gateway/wire-format.ts";
 import { greeterModule, greeterRules } from "../support/package/greeter.ts";
 import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
+import { compilers } from "../support/package/compilers.ts";
 import { startProgram } from "../support/process/command-line.ts";
 
 // The table of runtimes in docs/packages.md, every cell of it: the gateway as it is installed, on each runtime.
@@ -151,4 +154,26 @@ test("docs/packages.md shows these runtimes and rows, and no others", () => {
     .map((line) => line.slice(2, -2).split(" | "));
   const yes = Object.keys(runtimes).map(() => "y");
   expect(shown).toEqual([["the gateway", ...Object.keys(runtimes)], ...rows.map(({ row }) => [row, ...yes])]);
+});
+
+test("docs/packages.md shows the versions that are tested, and no others", () => {
+  const { peerDependencies } = gatewayManifest;
+  const { devDependencies } = projectManifest;
+  const versionsOf = (name: string): string[] =>
+    Object.entries(runtimes).flatMap(([runtime, { from }]) =>
+      runtime.startsWith(`${name} `) ? from.slice(from.lastIndexOf("@") + 1) : [],
+    );
+  const ends = (versions: readonly string[]): readonly [string, string] => [versions[0] ?? "", versions.at(-1) ?? ""];
+  const peers = ["@bufbuild/protobuf", "@connectrpc/connect"] as const;
+  const want = [
+    ...peers.map((peer) => [`\`${peer}\``, peerDependencies[peer].slice(1), devDependencies[peer]]),
+    ...["Node", "Bun", "Deno"].map((name) => [name, ...ends(versionsOf(name))]),
+    ["TypeScript", ...ends(compilers)],
+  ];
+  const section = readPage("docs/packages.md").split("## Versions\n\n")[1]?.split("\n\n")[0] ?? "";
+  const shown = section
+    .trim()
+    .split("\n")
+    .map((line) => line.slice(2, -2).split(" | "));
+  expect(shown.slice(2)).toEqual(want);
 });

@@ -1,14 +1,12 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { compilers } from "../support/package/compilers.ts";
 import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
 
 // The types of every subpath, read by each TypeScript in each way to resolve, with `skipLibCheck` off.
 
 const { path: tarballs } = createUserProject();
 let user: UserProject;
-
-/** Before 5.7 there was no `Uint8Array<ArrayBuffer>`, which the peers use, so only our own types are clean there. */
-const compilers = ["5.4", "5.6", "5.7", "5.9", "6.0", "7.0"];
 
 const program = `
 import { createPlantServer, openMemoryStore, type PlantServer } from "plantstore";
@@ -28,6 +26,12 @@ export const service: number = PlantService;
 const resolutions = {
   nodenext: ["--module", "nodenext"],
   bundler: ["--module", "esnext", "--moduleResolution", "bundler"],
+} as const;
+
+/** How compilers of projects that are no ES modules resolve; 7.0 has neither any more. */
+const olderResolutions = {
+  "node16 in CommonJS": ["--module", "node16"],
+  node10: ["--module", "commonjs", "--moduleResolution", "node10"],
 } as const;
 
 beforeAll(() => {
@@ -54,6 +58,28 @@ describe.each(compilers)("TypeScript %s", (version) => {
         /^(?:types\.ts|node_modules\/(?:@plantstore\/gateway|plantstore)\/)/.test(line),
       );
       expect(version >= "5.7" ? errors : ours).toEqual([]);
+    },
+    120_000,
+  );
+});
+
+describe.each(["5.4", "5.7", "5.9"])("TypeScript %s", (version) => {
+  test.each(["node16 in CommonJS", "node10"] as const)(
+    "reads the types, by %s",
+    (resolution) => {
+      user.write("commonjs/package.json", '{"type":"commonjs"}');
+      user.write("commonjs/types.ts", program);
+      const compiler = `node_modules/ts-${version}/bin/tsc`;
+      // The types of grpc-js are not clean here.
+      const options = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--skipLibCheck"];
+      const found = user.tryToRun(
+        process.execPath,
+        compiler,
+        ...options,
+        ...olderResolutions[resolution],
+        "commonjs/types.ts",
+      );
+      expect(found).toBe("");
     },
     120_000,
   );

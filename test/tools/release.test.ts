@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { missingAddresses, releaseChangelog, releaseManifest } from "../../tools/release.ts";
+import { publishedAddresses } from "../../tools/build/manifest.ts";
+import { releaseChangelog, releaseManifest } from "../../tools/release.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 
 test("a release moves what was unreleased under its version and day", () => {
@@ -32,14 +33,14 @@ test.each(["gateway", "operators", "plantstore"])(
   },
 );
 
-const addresses = { repository: "github:a/b", bugs: "https://a.example/b/issues", homepage: "https://a.example/b" };
-test.each([
-  { manifest: addresses, want: [] },
-  { manifest: { ...addresses, bugs: undefined }, want: ["bugs"] },
-  { manifest: { name: "b" }, want: ["repository", "bugs", "homepage"] },
-])(
-  "a package.json must say where its project is found before it is released: $want is missing",
-  ({ manifest, want }) => {
-    expect(missingAddresses(JSON.stringify(manifest))).toEqual(want);
-  },
-);
+test("packages say where the project is found, by one value", () => {
+  expect(publishedAddresses("https://a.example/b", "gateway")).toEqual({
+    homepage: "https://a.example/b#readme",
+    bugs: "https://a.example/b/issues",
+    repository: { type: "git", url: "git+https://a.example/b.git", directory: "src/gateway" },
+  });
+});
+
+test("nothing points to an address that the project does not have", () => {
+  expect(publishedAddresses(undefined, "gateway")).toEqual({});
+});

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { build, type Plugin } from "rolldown";
+import type { Entry } from "./entries.ts";
 import type { Manifest } from "./manifest.ts";
 
 /**
@@ -11,10 +12,10 @@ import type { Manifest } from "./manifest.ts";
  * answer that is as much as everything else the package does. Dependencies stay imports, so that a user's
  * `ConnectError` is the package's. Nothing is minified: stack traces are for reading.
  *
- * @param files - the source files that are entries
  * @param source - the folder of the package
  * @param files - the source files that are entries, by their paths in that folder
  * @param built - the folder to write to
+ * @returns the entries, by their paths in that folder
  * @throws Error when the code imports a package that the manifest does not name, or a file of another package
  */
 export async function bundle(
@@ -22,9 +23,10 @@ export async function bundle(
   source: string,
   files: readonly string[],
   built: string,
-): Promise<void> {
+  hasSourceMaps: boolean,
+): Promise<readonly Entry[]> {
   const nameInSource = (file: string): string => relative(source, file).replace(/\.ts$/, "");
-  await build({
+  const { output } = await build({
     cwd: source,
     input: Object.fromEntries(files.map((file) => [nameInSource(join(source, file)), join(source, file)])),
     platform: "node",
@@ -36,14 +38,22 @@ export async function bundle(
     output: {
       dir: built,
       minify: false,
+      sourcemap: hasSourceMaps,
       minifyInternalExports: false,
       chunkFileNames: ({ name }) => (name.includes("/") ? "[name].js" : "chunks/[name].js"),
       codeSplitting: {
-        // A module that looks for files beside itself keeps its place, so that the built one finds them too.
-        groups: [{ debugName: "in place", name: (file) => (looksBesideItself(file) ? nameInSource(file) : null) }],
+        groups: [
+          // Also used by entries that load nothing of node: the next group would take it along with the docs page.
+          { name: "negotiation", test: /\/protocols\/negotiation\.ts$/, priority: 1 },
+          // A module that looks for files beside itself keeps its place, so that the built one finds them too.
+          { debugName: "in place", name: (file) => (looksBesideItself(file) ? nameInSource(file) : null) },
+        ],
       },
     },
   });
+  return output.flatMap((chunk) =>
+    chunk.type === "chunk" && chunk.isEntry ? [{ path: chunk.name, names: chunk.exports }] : [],
+  );
 }
 
 /** Refuses the import of a package that is not among the dependencies, and of a file that is not of this package. */

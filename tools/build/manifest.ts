@@ -11,6 +11,8 @@ export const sourceFolder: string = join(projectFolder, "src");
 export interface Manifest {
   readonly name: string;
   readonly version: string;
+  /** Of the project alone: the address of its repository, from which all others follow. */
+  readonly repository?: string;
   readonly exports: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
@@ -27,21 +29,63 @@ export function entriesOf({ exports, bin }: Manifest): string[] {
   return [...Object.values(exports), ...Object.values(bin ?? {})].filter((file) => file.endsWith(".ts"));
 }
 
-/** Returns where a source file of a package is built, without its ending. */
-function builtPath(source: string): string {
-  return `./lib/${source.slice("./".length).replace(/\.ts$/, "")}`;
+/** Returns the entries that programs import, by their paths in the package without an ending. */
+export function exportedPaths({ exports }: Manifest): readonly string[] {
+  return Object.values(exports).flatMap((file) => pathOf(file) ?? []);
+}
+
+function pathOf(source: string): string | undefined {
+  return /^\.\/(.*)\.ts$/.exec(source)?.[1];
+}
+
+/** Returns what a subpath leads to: in node to a file that first checks what is installed, else to the code itself. */
+function builtExport(source: string): object | string {
+  const path = pathOf(source);
+  if (path === undefined) return source;
+  return {
+    // For bundlers, which leave out what is not used when they see the code itself.
+    module: `./lib/${path}.js`,
+    require: { types: `./node/${path}.d.ts`, default: `./node/${path}.js` },
+    types: `./lib/${path}.d.ts`,
+    node: `./node/${path}.mjs`,
+    default: `./lib/${path}.js`,
+  };
+}
+
+/** Returns the members for tools that know no `exports`, such as TypeScript with `node10`. */
+function membersBeforeExports(exports: Manifest["exports"]): object {
+  const paths = Object.entries(exports).flatMap(([subpath, source]) => {
+    const path = pathOf(source);
+    return path === undefined ? [] : [{ subpath: subpath.replace("./", ""), types: `./node/${path}.d.ts`, path }];
+  });
+  const main = paths.find(({ subpath }) => subpath === ".");
+  const others = paths.filter((path) => path !== main).map(({ subpath, types }) => [subpath, [types]]);
+  return {
+    ...(main !== undefined && { main: `./node/${main.path}.js`, types: main.types }),
+    typesVersions: { "*": Object.fromEntries(others) },
+  };
+}
+
+/** Returns where a package is found, if the project has an address: one value, in its own package.json. */
+export function publishedAddresses(repository: string | undefined, folder: string): object {
+  if (repository === undefined) return {};
+  return {
+    homepage: `${repository}#readme`,
+    bugs: `${repository}/issues`,
+    repository: { type: "git", url: `git+${repository}.git`, directory: `src/${folder}` },
+  };
 }
 
 /** Returns the package.json that is published: exports and commands are built files, and nothing is private. */
-export function publishedManifest(manifest: Manifest): object {
-  const exported = Object.entries(manifest.exports).map(([subpath, source]) => [
-    subpath,
-    source.endsWith(".ts") ? { types: `${builtPath(source)}.d.ts`, default: `${builtPath(source)}.js` } : source,
-  ]);
-  const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [name, `${builtPath(source)}.js`]);
+export function publishedManifest(manifest: Manifest, folder: string): object {
+  const { repository } = readManifest(join(projectFolder, "package.json"));
+  const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
+  const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [name, `./lib/${pathOf(source)}.js`]);
   return {
     ...Object.fromEntries(Object.entries(manifest).filter(([member]) => member !== "private")),
+    ...publishedAddresses(repository, folder),
     exports: Object.fromEntries(exported),
+    ...membersBeforeExports(manifest.exports),
     ...(commands.length > 0 && { bin: Object.fromEntries(commands) }),
   };
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { globSync } from "node:fs";
+import { globSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { testsNear } from "./near-tests.ts";
@@ -21,6 +21,7 @@ import type { TestQuestion } from "./test-server.ts";
 //   --seed 7               any text; a fault keeps its place in the draw while the lines around it change
 //   --minutes 25           plants no further fault after that time
 //   --floor 90             fails when less than this percentage is noticed
+//   --report FILE          writes how many were noticed, for `npm run results`
 //   --room-floor 80        fails when less than this percentage of a room's is noticed
 //   --at-once 2            works in so many copies at the same time
 
@@ -33,6 +34,7 @@ const { values: options } = parseArgs({
     minutes: { type: "string", default: "Infinity" },
     floor: { type: "string", default: "0" },
     "room-floor": { type: "string", default: "0" },
+    report: { type: "string" },
     "at-once": { type: "string", default: String(availableParallelism()) },
   },
 });
@@ -145,6 +147,10 @@ const least = Math.min(...rooms.map(([room, ofRoom]) => report(room, ofRoom)));
 const score = report("all rooms", results);
 console.log(`${drawn.length - compiled.length} more are refused by the compiler`);
 if (queue.length > 0) console.log(`${queue.length} faults were not planted: ${options.minutes} minutes are over`);
+if (options.report !== undefined) {
+  const noticed = results.filter(({ noticer }) => noticer !== undefined).length;
+  writeFileSync(options.report, JSON.stringify({ numPassedTests: noticed, numFailedTests: results.length - noticed }));
+}
 process.exit(score >= Number(options.floor) && least >= Number(options["room-floor"]) ? 0 : 1);
 
 function report(name: string, ofRoom: typeof results): number {

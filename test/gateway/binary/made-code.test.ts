@@ -3,10 +3,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makeFunction } from "../../../src/gateway/binary/made-code.ts";
 import { projectFolder } from "../../support/process/child-program.ts";
+import { isSince } from "../../support/peer-version.ts";
 
 const program = join(projectFolder, "test/support/gateway/messages-without-code.ts");
 
-test.each([
+// Older versions of protobuf-es read and write some odd messages in another way.
+test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
   { flags: ["--disallow-code-generation-from-strings"], mayMakeCode: false },
   { flags: [], mayMakeCode: true },
 ])("messages are the same, with $flags", ({ flags, mayMakeCode }) => {

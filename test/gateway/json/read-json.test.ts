@@ -49,7 +49,7 @@ function problemOf(desc: DescMessage, json: string | Uint8Array, options?: ReadJ
 
 // What older versions of protobuf-es read wrong, or not at all.
 const isReadByProtobuf = (json: string): boolean =>
-  (isSince("@bufbuild/protobuf", "2.17") || !json.includes("__proto__")) &&
+  (isSince("@bufbuild/protobuf", "2.16") || !json.includes("__proto__")) &&
   (isSince("@bufbuild/protobuf", "2.10") || !/"value(s|ByName)":[^}]*null/.test(json));
 
 describe("readJson() reads what protobuf-es reads", () => {

@@ -7,6 +7,7 @@ import { Dice } from "../../support/dice.ts";
 import { writeByProtobufEs } from "../../support/gateway/json-oracle.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "../../support/gateway/random-message.ts";
 import { numRunsOf, testSeed } from "../../support/test-seed.ts";
+import { isSince } from "../../support/peer-version.ts";
 
 const messagesPerType = numRunsOf(8);
 
@@ -19,12 +20,15 @@ function outcomeOf(write: () => string): string {
   }
 }
 
-test.each<WriteJsonOptions>([
-  {},
-  { registry: randomTypes },
-  { registry: randomTypes, alwaysEmitImplicit: true },
-  { registry: randomTypes, useProtoFieldName: true, enumAsInteger: true },
-])("a message is written byte for byte as protobuf-es writes it, under %o", (options) => {
+// Older versions of protobuf-es write some messages wrong, such as a negative Duration or a key `__proto__`.
+test
+  .runIf(isSince("@bufbuild/protobuf", "2.16"))
+  .each<WriteJsonOptions>([
+    {},
+    { registry: randomTypes },
+    { registry: randomTypes, alwaysEmitImplicit: true },
+    { registry: randomTypes, useProtoFieldName: true, enumAsInteger: true },
+  ])("a message is written byte for byte as protobuf-es writes it, under %o", (options) => {
   const dice = new Dice(testSeed);
   let written = 0;
   for (const desc of randomMessageTypes) {

@@ -1,0 +1,50 @@
+import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+
+// A package's own code is in lib/. Beside it, node/ has what node imports and requires instead: files that check what is
+// installed and then load those of lib/, with types for CommonJS.
+
+/** An entry of a package, as it is built. */
+export interface Entry {
+  /** Its path in `lib/` and `node/`, without an ending. */
+  readonly path: string;
+  /** The names of its values. */
+  readonly names: readonly string[];
+}
+
+/** Writes the folder `node/` of a package: its entries, by `import` and by `require`, and their types for CommonJS. */
+export function writeNodeEntries(built: string, entries: readonly Entry[]): void {
+  const folder = join(built, "node");
+  for (const { path, names } of entries) {
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    const from = (to: string): string => toSpecifier(relative(dirname(file), join(built, to)));
+    const load = `require("${from("node/requirements.js")}");\nmodule.exports = require("${from(`lib/${path}.js`)}");\n`;
+    writeFileSync(`${file}.js`, `"use strict";\n${load}`);
+    const self = from(`node/${path}.js`);
+    writeFileSync(`${file}.mjs`, `import loaded from "${self}";\nexport const { ${names.join(", ")} } = loaded;\n`);
+  }
+  copyFileSync(join(import.meta.dirname, "requirements.cjs"), join(folder, "requirements.js"));
+  writeFileSync(join(folder, "package.json"), '{ "type": "commonjs" }\n');
+  for (const file of globSync("**/*.d.ts", { cwd: join(built, "lib") })) {
+    cpSync(join(built, "lib", file), join(folder, file));
+  }
+}
+
+function toSpecifier(path: string): string {
+  return path.startsWith(".") ? path : `./${path}`;
+}
+
+/** Removes declarations that no entry leads to. */
+export function removeUnusedTypes(lib: string, entries: readonly Entry[]): void {
+  const used = new Set(entries.map(({ path }) => join(lib, `${path}.d.ts`)));
+  // A set is also iterated over what is added on the way.
+  for (const file of used) {
+    for (const [, specifier = ""] of readFileSync(file, "utf8").matchAll(/(?:from|import)[ (]"(\.[^"]+)\.ts"/g)) {
+      used.add(join(dirname(file), `${specifier}.d.ts`));
+    }
+  }
+  for (const file of globSync(join(lib, "**/*.d.ts"))) {
+    if (!used.has(file)) rmSync(file);
+  }
+}

@@ -1,0 +1,51 @@
+"use strict";
+
+// Says in a sentence what an installation lacks, before anything is loaded that fails for it with an error of Node's:
+// modules are linked before the first of them runs, so an older peer would be a SyntaxError about one of its names.
+
+const { dirname, join } = require("node:path");
+const { name, engines, peerDependencies, peerDependenciesMeta = {} } = require("../package.json");
+
+/** The ranges are written as ^1.2.3 or >=1.2, with || between them. */
+function isWithin(version, ranges) {
+  const given = numbersOf(version);
+  return ranges.split(" || ").some((range) => {
+    const least = numbersOf(range);
+    const differing = [0, 1, 2].find((at) => given[at] !== least[at]) ?? 0;
+    return given[differing] >= least[differing] && (range.startsWith(">=") || given[0] === least[0]);
+  });
+}
+
+function numbersOf(version) {
+  return [...version.match(/\d+/g), 0, 0].slice(0, 3).map(Number);
+}
+
+/** The version of a package that an import of it finds, which its exports do not show. */
+function installedVersion(peer) {
+  let file;
+  try {
+    file = require.resolve(peer);
+  } catch {
+    return undefined;
+  }
+  for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
+    try {
+      const manifest = require(join(folder, "package.json"));
+      if (manifest.name === peer) return manifest.version;
+    } catch {
+      // The next one up.
+    }
+  }
+  return undefined;
+}
+
+const { node } = process.versions;
+const problems = isWithin(node, engines.node) ? [] : [`needs Node ${engines.node}, and this is ${node}`];
+for (const [peer, range] of Object.entries(peerDependencies)) {
+  if (peerDependenciesMeta[peer]?.optional) continue;
+  const version = installedVersion(peer);
+  if (version !== undefined && isWithin(version, range)) continue;
+  const found = version === undefined ? "it is not installed" : `${version} is installed`;
+  problems.push(`needs ${peer} ${range}, and ${found}: npm install ${peer}@${range}`);
+}
+if (problems.length > 0) throw new Error(problems.map((problem) => `${name} ${problem}`).join("\n"));
