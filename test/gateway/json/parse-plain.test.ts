@@ -1,12 +1,14 @@
 import { create, isFieldSet, toJsonString } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { readJson, readPartialJson } from "../../../src/gateway/json/index.ts";
+import { type FieldNotes, readJson, readPartialJson } from "../../../src/gateway/json/index.ts";
 import { parsePlain } from "../../../src/gateway/json/parse-plain.ts";
 import { createPlainReaders } from "../../../src/gateway/json/plain-readers.ts";
 import { makeBook, makeBooks } from "../../../bench/servers/books.ts";
 import { SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema, Shade } from "../../gen/kitchensink/v1/legacy_pb.ts";
 import { BookSchema, ImportBooksRequestSchema } from "../../gen/library/v1/library_pb.ts";
+import { costRatio } from "../../support/cost-ratio.ts";
 import { Dice } from "../../support/dice.ts";
 import { readBothWays } from "../../support/gateway/both-readers.ts";
 import { numRunsOf, testSeed } from "../../support/test-seed.ts";
@@ -96,4 +98,27 @@ test("whatever the text, it is read as the exact reader reads it", () => {
     if (isTaken) taken++;
   }
   expect(taken).toBeGreaterThan(count / 3);
+});
+
+describe("a text that has to be read exactly costs hardly more than twice what it would if it were read so at once", () => {
+  const strings = `"${"a".repeat(20)}",`.repeat(10_000);
+  test.each([
+    ["an unknown name at the end", `{"tags":[${strings}"a"],"x":1}`],
+    ["a name twice, at the end", `{"tags":[${strings}"a"],"fString":"a","fString":"b"}`],
+    ["text behind the value", `{"tags":[${strings}"a"]}{`],
+    ["escaped quotes, and a wrong value", `{"tags":["${'\\"'.repeat(100_000)}"],"fBool":1}`],
+    ["escaped quotes, and no end", `{"tags":["${'\\"'.repeat(100_000)}`],
+    ["fractions that are zeros", `{"doubles":[${"0.00000000000000000,".repeat(10_000)}0],"x":1}`],
+    ["spaces behind strings with escapes", `{"tags":[${`"\\n"${" ".repeat(100)},`.repeat(2_000)}1]}`],
+  ])("%s", async (_, text) => {
+    const outcome = (notes?: FieldNotes) => (): void => {
+      try {
+        readPartialJson(SinkSchema, text, {}, undefined, undefined, notes);
+      } catch (error) {
+        expect(error).toBeInstanceOf(ConnectError);
+      }
+    };
+    const exactly = outcome({ paths: [], repeated: 0 });
+    expect(await costRatio(outcome(), exactly)).toBeLessThan(3);
+  });
 });
