@@ -7,6 +7,7 @@ import { messageWriter } from "../../../src/gateway/binary/message-writer.ts";
 import { LegacySchema } from "../../gen/kitchensink/v1/legacy_pb.ts";
 import { Color, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { type Way, writeBothWays } from "../../support/gateway/binary-oracle.ts";
+import { isSince } from "../../support/peer-version.ts";
 
 type Init = Readonly<Record<string, unknown>>;
 
@@ -89,7 +90,10 @@ test.each([
   expect(Buffer.compare(first, before)).toBe(0);
 });
 
-test.each(rows)("$name is written as protobuf-es writes it, $way", ({ desc = SinkSchema, init, way }) => {
+// Before 2.16, protobuf-es forgets a key `__proto__` of a map.
+const comparable = rows.filter(({ name }) => name !== "every kind of field" || isSince("@bufbuild/protobuf", "2.16"));
+
+test.each(comparable)("$name is written as protobuf-es writes it, $way", ({ desc = SinkSchema, init, way }) => {
   // create() takes neither unknown fields nor what is undefined.
   const rest = Object.entries(init).filter(([name, value]) => name === "$unknown" || value === undefined);
   const message = Object.assign(create(desc, init), Object.fromEntries(rest));
