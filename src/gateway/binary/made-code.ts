@@ -2,8 +2,8 @@
  * The one place of the gateway that makes code at run time.
  *
  * Why it is worth it: a function that serves every type looks up each property by a name that it has in a variable, at
- * places of the code that have seen a hundred shapes of object, and calls each field through a pointer. V8 can do little
- * with that. A function that is written for one type names its properties in its text, and each of its lines sees one
+ * places of the code that have seen a hundred shapes of object, and calls each field through a pointer. V8 can do
+ * little with that. A function that is written for one type names its properties in its text, and each of its lines sees one
  * shape. Read by closures, one for each field, a list of a hundred books takes 0.7 of the time of `fromBinary`; read by
  * code made for the type, 0.37 (in one process, by turns; a message of 38 KB). Nothing but made code reaches the rest.
  *
@@ -17,8 +17,8 @@
  * result is the same without it, by protobuf-es alone (`binary-reader.ts`, `binary-writer.ts`). A program that does not
  * trust its descriptors runs with that flag.
  *
- * What it costs: some 0.2 ms for each type whose messages are read, and as much if they are written, at the first of them. A service that
- * nobody calls costs nothing.
+ * What it costs: some 0.2 ms for each type whose messages are read, and as much if they are written, at the first of
+ * them. A service that nobody calls costs nothing.
  */
 
 /** What the text of a function refers to, by name. */
