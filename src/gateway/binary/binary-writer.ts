@@ -15,8 +15,8 @@ const quickBytesMax = 64 * 1024 * 1024;
 let kept: ByteTarget | undefined;
 
 /**
- * Returns the function that writes messages of a type, as `toBinary` does: the same bytes, or the error that it throws. They
- * share no memory with the message.
+ * Returns the function that writes messages of a type, as `toBinary` does: the same bytes, or the error that it throws.
+ * They share no memory with the message.
  */
 export function createMessageWriter(
   desc: DescMessage,

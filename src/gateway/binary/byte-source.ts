@@ -23,8 +23,8 @@ export class ByteSource {
 export const unsure: unknown = Symbol("left to protobuf-es");
 
 /**
- * The functions below read past the end as if there were zeroes: whoever reads a message sees at its end that it went too
- * far.
+ * The functions below read past the end as if there were zeroes: whoever reads a message sees at its end that it went
+ * too far.
  */
 
 /** Reads a varint, of which the lowest 32 bits count, as a signed integer. */

@@ -4,8 +4,8 @@ import { unsure } from "./byte-source.ts";
 /**
  * Where a message is written, and how much of it was.
  *
- * What is written past the end of an array goes nowhere, so numbers are written without a look at what is left. At the end
- * `at` says whether there was enough; otherwise all is written again into more.
+ * What is written past the end of an array goes nowhere, so numbers are written without a look at what is left. At the
+ * end `at` says whether there was enough; otherwise all is written again into more.
  */
 export class ByteTarget {
   readonly bytes: Uint8Array;

@@ -3,9 +3,10 @@
  *
  * Why it is worth it: a function that serves every type looks up each property by a name that it has in a variable, at
  * places of the code that have seen a hundred shapes of object, and calls each field through a pointer. V8 can do
- * little with that. A function that is written for one type names its properties in its text, and each of its lines sees one
- * shape. Read by closures, one for each field, a list of a hundred books takes 0.7 of the time of `fromBinary`; read by
- * code made for the type, 0.37 (in one process, by turns; a message of 38 KB). Nothing but made code reaches the rest.
+ * little with that. A function that is written for one type names its properties in its text, and each of its lines
+ * sees one shape. Read by closures, one for each field, a list of a hundred books takes 0.7 of the time of
+ * `fromBinary`; read by code made for the type, 0.37 (in one process, by turns; a message of 38 KB). Nothing but made
+ * code reaches the rest.
  *
  * Why it is safe: the text is made of descriptors, which the program that runs the gateway has compiled in or loaded. A
  * message, a header or any other input of a client never becomes a part of it. Of the descriptors it takes names and

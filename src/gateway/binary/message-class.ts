@@ -11,7 +11,8 @@ const classes = new WeakMap<DescMessage, MessageClass>();
  * Returns a constructor of messages like those of `create()`, for code that was made for the type.
  *
  * The pattern is a message of protobuf-es: its properties in their order and its prototype, which has the defaults of
- * proto2. A constructor, because V8 then knows how many properties such objects get, and keeps all of them in the object.
+ * proto2. A constructor, because V8 then knows how many properties such objects get, and keeps all of them in the
+ * object.
  */
 export function messageClass(desc: DescMessage): MessageClass {
   let made = classes.get(desc);

@@ -12,8 +12,8 @@ export interface ReaderNames {
 }
 
 /**
- * Returns the text of a function `(source, message, end, endTag)`, which reads the fields of a type into a message: up to
- * `end` or, of a group, through `endTag`, which is -1 otherwise. It appends to lists, and merges into messages.
+ * Returns the text of a function `(source, message, end, endTag)`, which reads the fields of a type into a message: up
+ * to `end` or, of a group, through `endTag`, which is -1 otherwise. It appends to lists, and merges into messages.
  *
  * In the text, `at` is where the next read begins. It may run past `end`, or become NaN where there are no more bytes;
  * both are seen behind the loop. Whatever a text or a list is made of is checked before.

@@ -7,8 +7,8 @@ type ReadText = (bytes: Uint8Array, at: number, length: number) => string;
 const shortTextBytes = 12;
 
 /**
- * Short texts that were read before, by a hash of their bytes. Names, units and the keys of maps come again and again, and
- * one that is found costs no memory. A text takes the place of another with the same hash.
+ * Short texts that were read before, by a hash of their bytes. Names, units and the keys of maps come again and again,
+ * and one that is found costs no memory. A text takes the place of another with the same hash.
  */
 const shortTexts: string[] = Array.from({ length: 1024 }, () => "");
 

@@ -13,11 +13,11 @@ export interface WriterNames {
 }
 
 /**
- * Returns the text of a function `(target, message)`, which writes a message: its fields by their numbers, and what it does
- * not know behind them, as protobuf-es does.
+ * Returns the text of a function `(target, message)`, which writes a message: its fields by their numbers, and what it
+ * does not know behind them, as protobuf-es does.
  *
- * In the text, `at` is where the next write begins. A length is written in as many bytes as the last one of its field, and
- * moved if it needs more or fewer.
+ * In the text, `at` is where the next write begins. A length is written in as many bytes as the last one of its field,
+ * and moved if it needs more or fewer.
  */
 export function writerText(desc: DescMessage, names: WriterNames): string {
   const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldText(field, names));
