@@ -5,7 +5,8 @@ import { projectFolder } from "../support/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
 // The drawings of docs/architecture.md: which room imports from which, and which files of HTTP/2 a frame
-// goes through. The first leaves out what is generated, and the public entrances, which lead to everything.
+// goes through. The first leaves out what is generated, the public entrances, which lead to everything, and the errors
+// of the gateway, to which everything there leads.
 
 const source = join(projectFolder, "src");
 const blocks = blocksRunBy("test/examples/documented-arrows.test.ts").map(({ text }) => text);
@@ -24,7 +25,7 @@ function drawnArrows(): string[] {
 /** What the drawing calls the room of a file; `undefined` for a file that it leaves out. */
 function roomOf(file: string): string | undefined {
   const [owner = "", part = "", below = ""] = file.split("/");
-  if (owner.endsWith(".ts") || part === "gen" || part === "client") return undefined;
+  if (owner.endsWith(".ts") || ["gen", "client", "errors"].includes(part)) return undefined;
   if (part.endsWith(".ts")) return owner === "gateway" ? owner : undefined;
   return part === "carriers" && !below.endsWith(".ts") ? `${part}/${below}` : part;
 }
