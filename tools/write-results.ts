@@ -30,8 +30,11 @@ export interface SuiteReport {
 export function resultRow(script: string, report: SuiteReport, day: string, commit: string): string {
   const { numPassedTests: passed, numFailedTests: failed, detail } = report;
   const what = `${suites[script] ?? ""}${detail === undefined ? "" : ` (${detail})`}`;
-  const count = (number: number): string => number.toLocaleString("en");
-  return `| \`${script}\` | ${what} | ${count(passed)} | ${count(failed)} | ${day} | ${commit} |`;
+  return `| \`${script}\` | ${what} | ${inGroups(passed)} | ${inGroups(failed)} | ${day} | ${commit} |`;
+}
+
+function inGroups(count: number): string {
+  return count.toLocaleString("en");
 }
 
 /** Returns the page with these rows, and those of the page before for other suites. */

@@ -56,11 +56,11 @@ const program = `
   }
 `;
 
-const name = Buffer.from("\n\u0003Ann", "latin1");
+const greeted = Buffer.from("\n\u0003Ann", "latin1");
 const procedure = "/greet.Greeter/Greet";
 
 async function callRpc(address: Address, format: "connect-json" | "grpc" | "grpc-web"): Promise<number> {
-  const message = format === "connect-json" ? Buffer.from('{"name":"Ann"}') : name;
+  const message = format === "connect-json" ? Buffer.from('{"name":"Ann"}') : greeted;
   const request = rpcRequest(wireFormats[format], message, [], procedure);
   const answer = await exchange(address, format === "grpc" ? "2" : "1.1", request);
   expect(answer.body.includes("Hello Ann")).toBe(true);
@@ -163,7 +163,6 @@ test("docs/packages.md shows the versions that are tested, and no others", () =>
     Object.entries(runtimes).flatMap(([runtime, { from }]) =>
       runtime.startsWith(`${name} `) ? from.slice(from.lastIndexOf("@") + 1) : [],
     );
-  const ends = (versions: readonly string[]): readonly [string, string] => [versions[0] ?? "", versions.at(-1) ?? ""];
   const peers = ["@bufbuild/protobuf", "@connectrpc/connect"] as const;
   const want = [
     ...peers.map((peer) => [`\`${peer}\``, peerDependencies[peer].slice(1), devDependencies[peer]]),
@@ -177,3 +176,7 @@ test("docs/packages.md shows the versions that are tested, and no others", () =>
     .map((line) => line.slice(2, -2).split(" | "));
   expect(shown.slice(2)).toEqual(want);
 });
+
+function ends(versions: readonly string[]): readonly [lowest: string, highest: string] {
+  return [versions[0] ?? "", versions.at(-1) ?? ""];
+}

@@ -75,10 +75,10 @@ function watch(): {
         look("server stream");
         await nextTurn();
         try {
-          do {
+          for (let left = sensor === "endless" ? Infinity : 1; left > 0; left -= 1) {
             yield {};
             await nextTurn();
-          } while (sensor === "endless");
+          }
         } finally {
           look("server stream");
         }
