@@ -160,8 +160,15 @@ function workersLine({ workers, timesOne, apartTimesOne }: WorkerFigures): strin
   return `A REST call takes ${workers} processes ${together} times the CPU time that it takes one; with a port for each, ${apart} times.`;
 }
 
-/** The protocols in README.md, and the servers that each is compared with there. */
-const summarised = { REST: "rest", "Connect JSON": "connect", gRPC: "grpc" };
+/** The rows of README.md, each once it has been measured, and the servers that each is compared with there. */
+const summarised = {
+  REST: "rest",
+  "Connect JSON": "connect",
+  "gRPC, 8 connections of 32 streams": "grpc",
+  "gRPC, 64 connections of one stream": "grpc-64x1",
+  "gRPC, a list of 100 books": "grpc-list-books",
+  "gRPC, 64 KiB each way": "grpc-64k",
+};
 const besides = {
   "bare node": /^node:/,
   fastify: /^fastify$/,
@@ -170,12 +177,13 @@ const besides = {
 };
 
 function summaryTable(calls: NonNullable<Figures["calls"]>): string | undefined {
-  const rows = Object.entries(summarised).map(([title, scenario]) => {
-    const cells = [/^plantstore$/, ...Object.values(besides)].map((name) => {
-      const server = calls[scenario]?.servers.find((each) => name.test(each.name));
-      return server?.cpuUs.toFixed(1) ?? "–";
-    });
-    return [title, ...cells];
+  const rows = Object.entries(summarised).flatMap(([title, scenario]) => {
+    const servers = calls[scenario]?.servers;
+    if (servers === undefined) return [];
+    const cells = [/^plantstore$/, ...Object.values(besides)].map(
+      (name) => servers.find((each) => name.test(each.name))?.cpuUs.toFixed(1) ?? "–",
+    );
+    return [[title, ...cells]];
   });
   return formatRows(["", "plantstore", ...Object.keys(besides)], rows);
 }

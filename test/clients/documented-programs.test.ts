@@ -62,9 +62,9 @@ const exporter = new InMemorySpanExporter();
 const spanProcessors = [new SimpleSpanProcessor({ exporter })];
 new NodeSDK({ autoDetectResources: false, metricReaders: [], logRecordProcessors: [], spanProcessors }).start();
 ${listen}
-${ask("/nothing")}
+${ask("/nothing", "GET", "response.status")}
 console.log(exporter.getFinishedSpans().map(({ name, parentSpanContext }) => [name, parentSpanContext]));`,
-    prints: ["404 ", "[ [ 'GET', undefined ] ]"],
+    prints: ["404\n[ [ 'GET', undefined ] ]"],
   },
   {
     page: "src/gateway/README.md",
@@ -160,6 +160,20 @@ opened.value.close?.();`,
     before: token,
     after: 'console.log("deleted");',
     prints: ["deleted"],
+  },
+  {
+    page: "docs/migration.md",
+    start: "const gateway = createGateway({\n  routes,\n  jsonOptions",
+    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    after: `${listen}\n${ask("/plants/7?x=1&id=8", "DELETE")}`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/migration.md",
+    start: "const gateway = createGateway({\n  routes,\n  rest",
+    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    after: `${listen}\n${ask("/plants/7?x=1&id=8", "DELETE")}`,
+    prints: ["the handler has 7\n200 {}"],
   },
   {
     page: "docs/gateway.md",

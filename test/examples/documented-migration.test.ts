@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RestOptions } from "../../src/gateway/index.ts";
+import type { Field } from "../support/carriers/exchange.ts";
+import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import { readPage } from "../support/docs/page-blocks.ts";
+import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
+
+// What docs/migration.md says of requests, by the options of its blocks. The blocks run in documented-programs.test.ts.
+
+const yes = (): boolean => true;
+
+const sections: Readonly<Record<string, RestOptions>> = {
+  "From grpc-gateway": {
+    lenient: yes,
+    ignoreBodies: yes,
+    mapsInQuery: yes,
+    grpcMetadata: yes,
+    streamInResults: yes,
+    jsonClientStreams: yes,
+    updateMaskFromBody: yes,
+  },
+  "From Envoy's transcoder": { lenient: yes, ignoreBodies: yes, jsonClientStreams: yes },
+};
+
+/** One row of a table, and a request that it is about. */
+interface Sent {
+  /** How the row begins. */
+  readonly about: string;
+  readonly request: string;
+  readonly header?: readonly Field[];
+  readonly body?: string;
+  /** The status, and what the handler was given where it was called. */
+  readonly answer: readonly unknown[];
+}
+
+const seven: readonly unknown[] = [200, { fInt64: "7" }];
+const text: readonly Field[] = [["content-type", "text/plain"]];
+const override: readonly Field[] = [["x-http-method-override", "DELETE"]];
+
+const sent: Readonly<Record<string, readonly Sent[]>> = {
+  "From grpc-gateway": [
+    { about: "an unknown query parameter", request: "GET /v1/int64/7?x=1", answer: seven },
+    { about: "an unknown field", request: "PUT /v1/sinks/7", body: '{"x":1}', answer: seven },
+    { about: "an unknown enum name", request: "PUT /v1/sinks/7", body: '{"fEnum":"BLUE"}', answer: seven },
+    { about: "a parameter or a body", request: "GET /v1/int64/7?fInt64=8", answer: seven },
+    { about: "a parameter or a body", request: "PUT /v1/sinks/7", body: '{"fInt64":"8"}', answer: seven },
+    { about: "a body where", request: "GET /v1/int64/7", body: '{"fString":"a"}', answer: seven },
+    { about: "`labels[", request: "GET /v1/query?labels[color]=red", answer: [200, { labels: { color: "red" } }] },
+    { about: "501 for", request: "PUT /v1/int64/7", answer: [405] },
+    { about: "501 for", request: "HEAD /v1/int64/7", answer: [200] },
+    { about: "`007`", request: "GET /v1/int64/007", answer: [400] },
+    { about: "`007`", request: "GET /v1/int64/0x7", answer: [400] },
+    { about: "`007`", request: "GET /v1/int64/+7", answer: [400] },
+    { about: "any content type", request: "PUT /v1/sinks/7", header: text, body: "{}", answer: [415] },
+    { about: "text behind", request: "PUT /v1/sinks/7", body: "{} x", answer: [400] },
+    { about: "`X-HTTP", request: "POST /v1/sinks", header: override, body: '{"fInt64":"7"}', answer: seven },
+  ],
+  "From Envoy's transcoder": [
+    {
+      about: "`auto_mapping`",
+      request: "POST /kitchensink.v1.KitchenSink/Unbound",
+      body: '{"fInt64":"7"}',
+      answer: seven,
+    },
+    { about: "`ignore_unknown", request: "GET /v1/int64/7?x=1", answer: seven },
+    { about: "`+` in a query", request: "GET /v1/query?fString=a+b", answer: [200, { fString: "a b" }] },
+    { about: "a body where", request: "GET /v1/int64/7", body: '{"fString":"a"}', answer: seven },
+    { about: "a query or a body", request: "GET /v1/int64/7?fInt64=8", answer: seven },
+    { about: "a query or a body", request: "PUT /v1/sinks/7", body: '{"fInt64":"8"}', answer: seven },
+    { about: "`/plants/7/`", request: "GET /v1/int64/7/", answer: [404] },
+    { about: "`010`", request: "GET /v1/int64/010", answer: [400] },
+    { about: "`010`", request: "GET /v1/int64/+7", answer: [400] },
+    { about: "`case_insensitive", request: "PUT /v1/sinks/7", body: '{"fEnum":"color_red"}', answer: seven },
+    { about: "what matches nothing", request: "GET /v1/nothing", answer: [404] },
+    { about: "what matches nothing", request: "PUT /v1/int64/7", answer: [405] },
+  ],
+};
+
+const page = readPage("docs/migration.md");
+
+function sectionOf(title: string): string {
+  return page.split("\n## ").find((part) => part.startsWith(`${title}\n`)) ?? "";
+}
+
+describe.each(Object.entries(sections))("%s", (title, rest) => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startKitchenSink({ rest });
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  test("the page turns on the options that are tried here, and no others", () => {
+    const [, block = ""] = sectionOf(title).split("```");
+    expect([...block.matchAll(/(\w+): \(\) => true/g)].map(([, name]) => name)).toEqual(Object.keys(rest));
+  });
+
+  test.each(sent[title] ?? [])("of $about the page says what $request is answered with", async (row) => {
+    expect(sectionOf(title)).toContain(`\n| ${row.about}`);
+    const [httpMethod = "", path = ""] = row.request.split(" ");
+    const type: readonly Field[] = [["content-type", "application/json"]];
+    const header = row.body === undefined ? [] : [...(row.header ?? []), ...(row.header === text ? [] : type)];
+    const head = { httpMethod, path, header };
+    const answer = await exchangeHttp1(
+      gateway.address,
+      row.body === undefined ? head : { ...head, body: Buffer.from(row.body) },
+    );
+    const given = answer.httpStatus === 200 && httpMethod !== "HEAD" ? [JSON.parse(answer.body.toString()).sink] : [];
+    expect([answer.httpStatus, ...given]).toEqual(row.answer);
+  });
+});
