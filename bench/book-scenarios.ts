@@ -4,7 +4,7 @@ import { BookSchema, ImportBooksRequestSchema, ListBooksResponseSchema } from ".
 import type { LoadShape } from "./load/load.ts";
 import type { Probe } from "./probe.ts";
 import { http1Load, installedPeers, ownName, type Scenario, server, type Subject } from "./scenarios.ts";
-import { booksMax, makeBook, makeBooks } from "./servers/books.ts";
+import { booksMax, makeBook, makeBooks } from "../test/support/gateway/books.ts";
 
 const subjects: readonly Subject[] = [
   server("node:http, plain JSON", "servers/library-node-http"),

@@ -11,7 +11,7 @@ import {
 import type { LoadShape } from "./load/load.ts";
 import { grpcAnswerProbe } from "./probe.ts";
 import { http2Load, ownName, server, type Scenario, type Subject } from "./scenarios.ts";
-import { booksMax, makeBook, makeBooks } from "./servers/books.ts";
+import { booksMax, makeBook, makeBooks } from "../test/support/gateway/books.ts";
 
 const subjects: readonly Subject[] = [
   server("node:http2", "servers/library-node-http2"),

@@ -7,7 +7,7 @@ import {
   ListBooksResponse,
 } from "../../test/gen/grpc-js/library/v1/library.ts";
 import { ListBooksResponseSchema } from "../../test/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks } from "./books.ts";
+import { booksMax, makeBooks } from "../../test/support/gateway/books.ts";
 import { serve } from "./serve.ts";
 
 // grpc-js with the stubs and messages of ts-proto, which are made of the same bytes.

@@ -6,7 +6,7 @@ import {
   ImportBooksResponseSchema,
   ListBooksResponseSchema,
 } from "../../test/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks } from "./books.ts";
+import { booksMax, makeBooks } from "../../test/support/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
 // The library on node:http by hand: with the JSON of protobuf-es, or, as the floor, with that of the language alone,

@@ -1,5 +1,5 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { booksMax, makeBooks } from "./books.ts";
+import { booksMax, makeBooks } from "../../test/support/gateway/books.ts";
 import { LibraryService } from "../../test/gen/library/v1/library_pb.ts";
 
 const books = makeBooks(booksMax);

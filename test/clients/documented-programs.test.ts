@@ -177,9 +177,8 @@ opened.value.close?.();`,
   },
   {
     page: "docs/gateway.md",
-    start: "const hook",
-    before: `import { Code, ConnectError } from "@connectrpc/connect";
-import { createGateway, type Endpoint } from "@plantstore/gateway";
+    start: 'import { Code, ConnectError } from "@connectrpc/connect"',
+    before: `import { createGateway } from "@plantstore/gateway";
 ${routes}
 const isSigned = (event: Uint8Array, signature: string | null): boolean => signature === String(event.byteLength);`,
     after: `const gateway = createGateway({ routes, endpoints: [hook] });

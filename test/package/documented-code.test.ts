@@ -9,6 +9,7 @@ const blocks = pageBlocks.filter(({ language }) => language === "ts");
 
 // What the text around the blocks says is there already.
 const surroundings = `
+import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { PlantStore } from "plantstore";
 import type { createGateway as create } from "@plantstore/gateway";
@@ -28,6 +29,10 @@ declare global {
   const store: PlantStore;
   const routes: (router: ConnectRouter) => void;
   const createGateway: typeof create;
+  const database: { readonly problem?: string };
+  const router: ConnectRouter;
+  const ElizaService: DescService;
+  const isSigned: (bytes: Uint8Array, signature: string | null) => boolean;
   const callerOf: (authorization: string | null) => Promise<string | undefined>;
 }
 `;

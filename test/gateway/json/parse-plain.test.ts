@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type FieldNotes, readJson, readPartialJson } from "../../../src/gateway/json/index.ts";
 import { parsePlain } from "../../../src/gateway/json/parse-plain.ts";
 import { createPlainReaders } from "../../../src/gateway/json/plain-readers.ts";
-import { makeBook, makeBooks } from "../../../bench/servers/books.ts";
+import { makeBook, makeBooks } from "../../support/gateway/books.ts";
 import { SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema, Shade } from "../../gen/kitchensink/v1/legacy_pb.ts";
 import { BookSchema, ImportBooksRequestSchema } from "../../gen/library/v1/library_pb.ts";

@@ -1,6 +1,6 @@
 import { create, toJsonString } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { makeBooks } from "../../../bench/servers/books.ts";
+import { makeBooks } from "../../support/gateway/books.ts";
 import { createJsonMessageWriter, type WriteJsonOptions } from "../../../src/gateway/json/index.ts";
 import { ListBooksResponseSchema } from "../../gen/library/v1/library_pb.ts";
 import { Dice } from "../../support/dice.ts";

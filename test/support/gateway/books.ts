@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type Book, BookSchema, Genre } from "../../test/gen/library/v1/library_pb.ts";
+import { type Book, BookSchema, Genre } from "../../gen/library/v1/library_pb.ts";
 
 /** The books of a long list. */
 export const booksMax = 100;
