@@ -11,7 +11,7 @@ import {
   readRequestTarget,
   transferEncodingProblem,
 } from "./carriers/index.ts";
-import { matchRequest, type Serving } from "./calls/index.ts";
+import { type Match, matchRequest, type Serving } from "./calls/index.ts";
 
 /**
  * A request handler for node's HTTP servers, which Express and Fastify (`req.raw`, `reply.raw`) can call too.
@@ -67,7 +67,8 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
     if (typeof targetOrProblem !== "string") return refuse(exchange, targetOrProblem);
     if (exchange.body !== undefined && request.readableDidRead) {
       // An endpoint gets what was sent, to check a signature of it.
-      const parsed = readParsedBody(request, match.kind === "endpoint" ? null : contentType);
+      const left = readParsedBody(request, match.kind === "endpoint" ? null : contentType);
+      const parsed = left ?? (needsBody(match, contentType) ? undefined : unreadBody);
       // Waiting for the body would never end.
       if (parsed === undefined) return next === undefined ? refuse(exchange, bodyWasRead()) : next(bodyWasRead());
       if (parsed instanceof HttpProblem) return refuse(exchange, parsed);
@@ -77,6 +78,17 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
   };
   return handle;
 }
+
+/** Returns whether the answer depends on what is in the body, rather than on its being there and its type. */
+function needsBody(match: Match, contentType: string | null): boolean {
+  if (match.kind === "unmatched") return false;
+  if (!("binding" in match)) return true;
+  const { binding } = match;
+  return binding.bodyFormat.kind !== "ignored" && binding.bodyProblem(contentType, false) === undefined;
+}
+
+/** Stands for a body that no parser has left and nobody reads. It is not empty, because that would count as no body. */
+const unreadBody = new Uint8Array(1);
 
 /** Returns the target of a request in origin form, or what is wrong with the request as HTTP. */
 function readTarget(

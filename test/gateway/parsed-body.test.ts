@@ -45,11 +45,13 @@ async function ask(
 }
 
 const json: Field = ["content-type", "application/json"];
+const form = "application/x-www-form-urlencoded";
 const sinks = "/v1/sinks";
 const rpc = "/kitchensink.v1.KitchenSink/Create";
 
 const parseJson: Parser = (body) => ({ body: JSON.parse(String(body)) as unknown });
 const parseText: Parser = (body) => ({ body: String(body) });
+const parseForm: Parser = (body) => ({ body: Object.fromEntries(new URLSearchParams(String(body))) });
 const keepBytes: Parser = (body) => ({ body });
 const keepBoth: Parser = (body) => ({ ...parseJson(body), rawBody: body });
 
@@ -98,10 +100,23 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
       { field: "ids[1]", body: '{"ids":[1,9007199254740993]}' },
       { field: "nested.number", body: '{"nested":{"number":9007199254740992}}' },
       { field: "w_int64", body: '{"wInt64":9007199254740993}' },
+      { field: "f_int64", body: '{"fInt64":1e999}' },
+      { field: "f_int64", body: '{"fInt64":-1e999}' },
     ])("refuses an integer that may have lost digits, $body", async ({ field, body }) => {
       const answer = await ask(version, parseJson, post(path, body));
       expect(answer.httpStatus).toBe(400);
       expect(String(answer.body)).toMatch(new RegExp(`"message":"${field.replace(/[[\]]/g, "\\$&")}: .*64`));
+    });
+
+    test.each(["1e999", "-1e999"])("refuses a number beyond all doubles, %s", async (number) => {
+      const answer = await ask(version, parseJson, post(path, `{"fDouble":${number}}`));
+      expect([answer.httpStatus, String(answer.body)]).toEqual([400, expect.stringContaining("f_double: ")]);
+    });
+
+    test("keeps the sign of zero", async () => {
+      const answer = await ask(version, parseJson, post(path, '{"fDouble":-0}'));
+      // Zero itself is not written, and JSON has no sign for it.
+      expect(String(answer.body)).toContain('"sink":{"fDouble":0}');
     });
 
     // Before 2.16, protobuf-es does not write it.
@@ -141,11 +156,39 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
 
   test.each([
     { name: "has left nothing", parse: () => ({}), type: "application/json" },
-    { name: "has parsed a form", parse: () => ({ body: { fInt64: "7" } }), type: "application/x-www-form-urlencoded" },
+    { name: "has parsed a form that is taken", parse: parseForm, type: form },
   ])("says that the body is gone where its parser $name", async ({ parse, type }) => {
-    const answer = await ask(version, parse, post(sinks, "f_int64=7", [["content-type", type]]));
+    const options = { rest: { forms: () => true } };
+    const answer = await ask(version, parse, post(sinks, "f_int64=7", [["content-type", type]]), options);
     expect(answer.httpStatus).toBe(500);
     expect(String(answer.body)).toContain("mount the gateway before any body parser");
+  });
+
+  test.each([
+    { name: "a type that a rule does not take", path: sinks, httpStatus: 415, text: "is not application/json" },
+    { name: "a type that an RPC does not take", path: rpc, httpStatus: 415, text: "is not supported" },
+    {
+      name: "a body where a rule has none",
+      verb: "DELETE",
+      path: "/v1/sinks/7",
+      httpStatus: 400,
+      text: "takes no body",
+    },
+    { name: "a method that is not there", path: "/v1/int64/7", httpStatus: 405, text: "not allowed" },
+    { name: "an unknown path", path: "/nothing", httpStatus: 404, text: "nothing at this path" },
+  ])("refuses $name as if no parser had read it", async ({ verb = "POST", path, httpStatus, text }) => {
+    const request = { ...post(path, "f_int64=8", [["content-type", form]]), httpMethod: verb };
+    const seen: string[] = [];
+    const options: Partial<GatewayOptions> = { onAnswer: ({ path: of }) => void seen.push(of) };
+    const answer = await ask(version, parseForm, request, options);
+    expect([answer.httpStatus, String(answer.body)]).toEqual([httpStatus, expect.stringContaining(text)]);
+    expect(seen).toEqual([path]);
+  });
+
+  test.each([undefined, () => undefined])("needs nothing of a body that the rule ignores", async (requestGate) => {
+    const options = { rest: { ignoreBodies: () => true }, ...(requestGate && { requestGate }) };
+    const request = { ...post("/v1/sinks/7", "f_int64=8", [["content-type", form]]), httpMethod: "DELETE" };
+    expect((await ask(version, parseForm, request, options)).httpStatus).toBe(200);
   });
 });
 

@@ -131,7 +131,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   protected read(): void {
     const { message } = this.protocol;
     if (message !== undefined) this.invoke(message);
-    else if (this.exchange.body === undefined) this.received(noBytes);
+    else if (this.exchange.body === undefined || this.protocol.ignoresBody === true) this.received(noBytes);
     else this.exchange.body.read(this.protocol.bodyLimitBytes, this);
   }
 

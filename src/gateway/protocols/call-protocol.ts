@@ -20,6 +20,8 @@ export interface CallProtocol {
   readonly problem: unknown;
   /** The message, if it was read from the header alone; then no body is read. */
   readonly message?: Message | undefined;
+  /** Whether a body is left unread, because it means nothing. */
+  readonly ignoresBody?: boolean;
   /** The longest body that can hold an acceptable message, if the client sends only one. */
   readonly bodyLimitBytes: number;
   /** The request header that the handler sees. */

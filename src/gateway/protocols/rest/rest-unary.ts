@@ -21,6 +21,7 @@ export class RestUnary implements UnaryProtocol {
   readonly timeoutMs: number | undefined;
   problem: unknown;
   message: Message | undefined;
+  readonly ignoresBody: boolean;
   readonly bodyLimitBytes: number;
   readonly requestHeader: LazyHeaders;
   readonly responseHeader: LazyHeaders;
@@ -47,7 +48,8 @@ export class RestUnary implements UnaryProtocol {
     const timeout = readRestTimeout(exchange.common, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
     this.problem = timeout.error;
-    const hasBody = exchange.body !== undefined && binding.bodyFormat.kind !== "ignored";
+    this.ignoresBody = binding.bodyFormat.kind === "ignored";
+    const hasBody = exchange.body !== undefined && !this.ignoresBody;
     // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
     if (hasBody && expect !== null) this.problem ??= binding.bodyProblem(contentType, false);
     if (hasBody && contentEncoding !== null) {

@@ -8,7 +8,7 @@ import { HttpProblem, toUtf8 } from "../../index.ts";
  * has not read all of the body.
  *
  * A parser has read numbers as doubles. An integer beyond 2^53 may not be what was sent, so it gets a fraction: a double
- * loses that again, and any field of another type refuses it and is named.
+ * loses that again, and any field of another type refuses it and is named. What was beyond all doubles still is.
  *
  * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message
  */
@@ -38,7 +38,7 @@ const levelsMax = 100;
 /** Writes a value as JSON; `undefined` for one that is nested too deeply, or contains itself. */
 function toJson(value: unknown, level: number): string | undefined {
   if (typeof value === "bigint") return String(value);
-  if (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) return `${BigInt(value)}.5`;
+  if (typeof value === "number") return numberToJson(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (level === levelsMax) return undefined;
   const entries = Object.entries(value).map(([key, inner]) => {
@@ -47,4 +47,11 @@ function toJson(value: unknown, level: number): string | undefined {
   });
   if (entries.includes(undefined)) return undefined;
   return Array.isArray(value) ? `[${entries.join()}]` : `{${entries.join()}}`;
+}
+
+function numberToJson(value: number): string {
+  // JSON.stringify writes null, which would leave the field unset: 0, for an int64.
+  if (!Number.isFinite(value)) return value < 0 ? "-1e999" : "1e999";
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) return `${BigInt(value)}.5`;
+  return Object.is(value, -0) ? "-0" : String(value);
 }
