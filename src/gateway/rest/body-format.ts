@@ -115,5 +115,6 @@ function isOfFormat({ kind, contentTypes }: BodyFormat, contentType: string): bo
 
 /** Returns whether a content type that was accepted is that of a form. */
 export function isFormType(contentType: string): boolean {
-  return contentType.slice(0, formType.length).toLowerCase() === formType;
+  // Not of `application/x-www-form-urlencoded+json`, which is JSON.
+  return /^application\/x-www-form-urlencoded[\t ]*(?:;|$)/i.test(contentType);
 }

@@ -58,11 +58,16 @@ export function readParameters(binding: QueryBinding, texts: readonly string[], 
   return refuseUnknown(binding, set);
 }
 
-/** Returns whether a query has a parameter that is not ignored, however wrong it is. */
-export function hasParameters({ isIgnored }: QueryBinding, query: string): boolean {
+/**
+ * Returns whether a query has a parameter that is not ignored, however wrong it is.
+ *
+ * @throws ConnectError `InvalidArgument` that names a parameter that the path or the body sets
+ */
+export function hasParameters(binding: QueryBinding, query: string): boolean {
   const isParameter = (text: string): boolean => {
-    const [name = ""] = text.split("=", 1);
-    return text !== "" && isIgnored?.(decodeQueryText(name) ?? "") !== true;
+    const [sent = ""] = text.split("=", 1);
+    const name = decodeQueryText(sent) ?? "";
+    return text !== "" && (binding.isIgnored?.(name) !== true || resolveParameter(binding, name) !== undefined);
   };
   return query.split("&").some(isParameter);
 }

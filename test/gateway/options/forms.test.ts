@@ -16,6 +16,13 @@ function post(body: string, request = "POST /v1/sinks", options = rest, type = f
 }
 
 describe("a form as a body", () => {
+  test("is not what only begins with its type", async () => {
+    expect(await post('{"fString":"a"}', undefined, rest, `${form}+json`)).toEqual({ sink: { fString: "a" } });
+    expect(await post("f_string=a", undefined, rest, `${form.toUpperCase()} ; charset=utf-8`)).toEqual({
+      sink: { fString: "a" },
+    });
+  });
+
   test.each([
     { body: "f_int64=9007199254740993&fString=a+b%21", sink: { fInt64: "9007199254740993", fString: "a b!" } },
     { body: "tags=a&tags=b&ids=1&ids=2", sink: { tags: ["a", "b"], ids: ["1", "2"] } },

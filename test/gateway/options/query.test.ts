@@ -51,15 +51,21 @@ describe("query parameters that are ignored", () => {
   test("do not count as what the URL of an empty stream says of its first message", async () => {
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
     const { fetch } = createGateway({
-      routes: (router) => router.service(GreenhouseService, { recordReadings: async () => ({ count: 5 }) }),
+      routes: (router) =>
+        router.service(GreenhouseService, {
+          recordReadings: async (readings) => ({ count: (await Array.fromAsync(readings)).length }),
+        }),
       rest: {
         rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "degrees_celsius" }],
-        ignoredQueryParameters: () => ["utm_*"],
+        ignoredQueryParameters: () => ["utm_*", "sens*", "degrees*"],
       },
     });
     const post = async (query: string): Promise<number> =>
       (await exchangeFetch(fetch, { httpMethod: "POST", path: `/readings?${query}`, header: [] })).httpStatus;
     expect(await post("utm_a=%zz&utm_b")).toBe(200);
+    // Fields of the request never are ignored: one that a query sets, and one that it must not.
+    expect(await post("sensor=a")).toBe(400);
+    expect(await post("degrees_celsius=1")).toBe(400);
   });
 });
 
