@@ -53,7 +53,11 @@ describe("query parameters that are ignored", () => {
     const { fetch } = createGateway({
       routes: (router) =>
         router.service(GreenhouseService, {
-          recordReadings: async (readings) => ({ count: (await Array.fromAsync(readings)).length }),
+          async recordReadings(readings) {
+            let count = 0;
+            for await (const _ of readings) count++;
+            return { count };
+          },
         }),
       rest: {
         rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "degrees_celsius" }],
