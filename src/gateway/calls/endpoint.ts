@@ -1,6 +1,7 @@
-import type { ContextValues } from "@connectrpc/connect";
+import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
 import { type Exchange, type HeaderReader, noBytes, type Peer } from "../carriers/index.ts";
-import { goneAway, httpError, messageTooLarge } from "../protocols/index.ts";
+import { codedError } from "../errors/index.ts";
+import { httpError, messageTooLarge } from "../protocols/index.ts";
 
 /** A plain HTTP resource beside the RPCs, for example a probe, a page or a webhook. */
 export interface Endpoint {
@@ -34,7 +35,7 @@ export interface EndpointRequest {
    *
    * @param bytesMax - the most that the body may have
    * @returns a promise that rejects with a `ConnectError`, to be answered as it is: 413 above `bytesMax`, or that the
-   * client went away first
+   * client went away first, or was answered before the body had arrived
    */
   readonly readBody: (bytesMax: number) => Promise<Uint8Array>;
 }
@@ -84,16 +85,18 @@ export class EndpointExchange implements EndpointRequest {
 function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   const { body } = exchange;
   if (body === undefined) return Promise.resolve(noBytes);
-  if (exchange.aborted) return Promise.reject(goneAway());
   return new Promise((resolve, reject) => {
-    exchange.abortReceiver = { aborted: (problem) => reject(httpError(problem)) };
     body.read(bytesMax, {
       announcedBytes: () => 0,
       received(bytes) {
-        exchange.abortReceiver = undefined;
         if (bytes === undefined) reject(messageTooLarge(bytesMax));
         else resolve(bytes);
       },
+      dropped: (problem) => reject(problem === undefined ? answeredFirst() : httpError(problem)),
     });
   });
+}
+
+function answeredFirst(): ConnectError {
+  return codedError("ERR_BODY_CONSUMED", "the request was answered before its body was read", Code.Canceled);
 }

@@ -26,6 +26,12 @@ export interface BodyReceiver {
   announcedBytes(firstPiece: Uint8Array): number;
   /** @param body - `undefined` when it exceeds the limit */
   received(body: Uint8Array | undefined): void;
+  /**
+   * Called instead when the rest of the body is dropped.
+   *
+   * @param problem - why the client is taken to be gone; absent when the answer is complete
+   */
+  dropped?(problem: HttpProblem | undefined): void;
 }
 
 /** A read of the whole body that waits for the rest. */
@@ -76,10 +82,11 @@ export class RequestBody {
   }
 
   /**
-   * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds `limitBytes`. The receiver
-   * is not called if the client goes away first.
+   * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds `limitBytes`. If the client
+   * goes away first, or is answered, the receiver is told so, or not at all.
    */
   read(limitBytes: number, receiver: BodyReceiver): void {
+    if (this.#isCut) return receiver.dropped?.(this.#problem);
     const held = this.#held;
     if (this.#announcedBytes > limitBytes || (held?.byteLength ?? 0) > limitBytes) return receiver.received(undefined);
     // What arrived while the request was being admitted was held back, and counts as consumed from here on.
@@ -159,6 +166,7 @@ export class RequestBody {
     this.#isCut = !this.ended || (this.#held?.byteLength ?? 0) > 0;
     this.#problem = problem;
     this.#next?.reject(problem ?? clientGone());
+    this.#whole?.receiver.dropped?.(problem);
     // A call that is still being admitted, or a handler that takes its time, would keep it alive for as long.
     this.#held = undefined;
     this.#next = undefined;

@@ -124,6 +124,28 @@ test.each(["1.1", "2", "fetch"] as const)(
   },
 );
 
+test.each([
+  { name: "before it arrives", isLate: false },
+  { name: "and asked for later", isLate: true },
+])("a body of a request that is answered $name is not waited for", async ({ isLate }) => {
+  const read = Promise.withResolvers<unknown>();
+  const hasty: Endpoint = {
+    ...hook,
+    answer({ readBody }) {
+      const readIt = (): void => void readBody(1024).then(read.resolve, read.resolve);
+      if (isLate) setImmediate(readIt);
+      else readIt();
+      return { httpStatus: 202, body: "" };
+    },
+  };
+  await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [hasty] });
+  const request = { httpMethod: "POST", path: hasty.path, header: [], body: Buffer.from("event") };
+  expect((await gateway.ask("our HTTP/1.1", request)).httpStatus).toBe(202);
+  expect(await within(read.promise, "the end")).toMatchObject({
+    rawMessage: "the request was answered before its body was read",
+  });
+});
+
 test("a page of another origin may use the methods of endpoints", async () => {
   const cors = { origins: "*" } as const;
   const endpoints = [{ ...hook, httpMethods: ["REPORT"] }];
