@@ -15,6 +15,8 @@ const options: GatewayOptions = {
         responseHeader.set("x-early", "1");
         responseHeader.set("etag", '"a"');
         responseTrailer.set("x-late", "2");
+        responseTrailer.set("set-cookie", "late=1; HttpOnly");
+        responseHeader.set("set-cookie", "early=1; HttpOnly");
         if (sensor === "fails") throw new ConnectError("no", Code.Aborted, { "x-why": "so" });
         return { sensor: `${sensor}=${String(requestHeader.get(sensor))}` };
       },
@@ -80,6 +82,12 @@ describe("fields named as in grpc-gateway", () => {
       expect(early).toEqual(["1", "1"]);
       expect([fieldValue(header, "etag"), fieldValue(header, "grpc-metadata-etag")]).toEqual(['"a"', '"a"']);
       expect(trailer).toEqual([]);
+    });
+
+    test("of an answer do not show scripts a cookie that is HttpOnly", async () => {
+      const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
+      expect(fieldValue(header, "set-cookie")).toContain("early=1");
+      expect(JSON.stringify([header, trailer])).not.toMatch(/grpc-[a-z]*-set-cookie/);
     });
 
     test("of an error are there under both names", async () => {

@@ -7,10 +7,11 @@ const trailerPrefix = "grpc-trailer-";
 
 /**
  * What a prefixed field cannot say: who calls, which `admit` and proxies judge by the field itself; what describes this
- * message, its connection or its way; and what belongs to the protocols of RPCs.
+ * message, its connection or its way; and what belongs to the protocols of RPCs. Nor does it repeat a cookie: scripts of
+ * a page must not read those that are `HttpOnly` (RFC 6265 §4.1.2.6).
  */
 const notMetadata =
-  /^(?:grpc-|connect-|content-|proxy-|sec-|x-forwarded-|(?:authorization|cookie|connection|expect|forwarded|host|keep-alive|origin|te|trailer|transfer-encoding|upgrade|via|x-real-ip)$)/;
+  /^(?:grpc-|connect-|content-|proxy-|sec-|x-forwarded-|(?:authorization|cookie|set-cookie|connection|expect|forwarded|host|keep-alive|origin|te|trailer|transfer-encoding|upgrade|via|x-real-ip)$)/;
 
 /**
  * Returns the header fields of a request with each `Grpc-Metadata-Name` under the name `name` as well, unless the request
@@ -27,9 +28,14 @@ export function withRequestMetadata(fields: HeaderFields): HeaderFields {
   return added.length === 0 ? fields : [...fields, ...added];
 }
 
-/** Returns the metadata of an answer, each field also as `Grpc-Metadata-Name`. */
+/** Returns the metadata of an answer, each field also as `Grpc-Metadata-Name`, except for what that cannot say. */
 export function withAnswerMetadata(fields: HeaderFields): HeaderFields {
-  return [...fields, ...fields.map((text, at) => (at % 2 === 0 ? metadataPrefix + text : text))];
+  const repeated: string[] = [];
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = fields[at] ?? "";
+    if (!notMetadata.test(name)) repeated.push(metadataPrefix + name, fields[at + 1] ?? "");
+  }
+  return [...fields, ...repeated];
 }
 
 /** The trailer section of an answer, and the header field that announces it. */
@@ -46,7 +52,7 @@ export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer
   const { httpMethod, httpVersion } = exchange;
   if (httpMethod === "HEAD" || httpVersion === "1.0" || !takesTrailers.test(exchange.get("te") ?? "")) return undefined;
   const fields = [...trailer].flatMap(([name, value]) =>
-    isSendable(name, value) ? [trailerPrefix + name, value] : [],
+    isSendable(name, value) && !notMetadata.test(name) ? [trailerPrefix + name, value] : [],
   );
   const names = fields.filter((_, at) => at % 2 === 0);
   return names.length === 0 ? undefined : { announcement: ["trailer", names.join(", ")], fields };
