@@ -101,6 +101,11 @@ describe("fields named as in grpc-gateway", () => {
       expect(fieldValue((await ask("/watch/a")).header, "grpc-metadata-x-early")).toBe("1");
     });
 
+    test.runIf(carrier === "Fetch")("of a trailer are not announced where there is none", async () => {
+      const { header } = await ask("/sensors/a/reading", [["te", "trailers"]]);
+      expect([fieldValue(header, "trailer"), fieldValue(header, "x-late")]).toEqual([undefined, "2"]);
+    });
+
     test.runIf(carrier !== "Fetch")("of a trailer are sent to a client that takes them", async () => {
       const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
       expect(trailer).toEqual([["grpc-trailer-x-late", "2"]]);

@@ -50,7 +50,9 @@ export interface RestTrailer {
  */
 export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer | undefined {
   const { httpMethod, httpVersion } = exchange;
-  if (httpMethod === "HEAD" || httpVersion === "1.0" || !takesTrailers.test(exchange.get("te") ?? "")) return undefined;
+  // An answer over Fetch has no trailers either.
+  const hasNone = httpMethod === "HEAD" || httpVersion === "1.0" || httpVersion === undefined;
+  if (hasNone || !takesTrailers.test(exchange.get("te") ?? "")) return undefined;
   const fields = [...trailer].flatMap(([name, value]) =>
     isSendable(name, value) && !notMetadata.test(name) ? [trailerPrefix + name, value] : [],
   );
