@@ -74,12 +74,14 @@ function fileInputs(): Inputs {
   };
 }
 
-/** Creates the choice of a media type for an answer that has several. */
+/** Creates the choice of a media type for an answer that has several, of a stream first what shows each message at once. */
 export function acceptInputs({ responses }: OperationObject): Inputs {
   const good = Object.keys(responses).find((status) => status.startsWith("2")) ?? "default";
-  const types = Object.keys(responses[good]?.content ?? {});
+  const content = responses[good]?.content ?? {};
+  const types = Object.keys(content);
   if (types.length < 2) return nothing;
   const control = choose("accept", types);
+  control.value = mainMediaOf(content)?.type ?? "";
   return { fields: [labelled(control, "Answer as")], read: () => ({ accept: control.value }) };
 }
 
