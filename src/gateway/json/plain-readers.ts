@@ -75,7 +75,7 @@ function createFieldReaders(desc: DescMessage, readers: PlainReaders): Map<strin
   // If the JSON name of one is the proto name of another, it means the latter.
   for (const reader of made) {
     const { name, jsonName } = reader.field;
-    if (name !== jsonName) byName.set(name, { ...reader, otherName: jsonName });
+    byName.set(name, name === jsonName ? reader : { ...reader, otherName: jsonName });
   }
   return byName;
 }

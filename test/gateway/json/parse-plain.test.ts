@@ -1,7 +1,12 @@
-import { create, isFieldSet, toJsonString } from "@bufbuild/protobuf";
+import { create, createFileRegistry, isFieldSet, toJsonString } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { type FieldNotes, readJson, readPartialJson } from "../../../src/gateway/json/index.ts";
+import { createJsonFieldReader, type FieldNotes, readJson, readPartialJson } from "../../../src/gateway/json/index.ts";
 import { parsePlain } from "../../../src/gateway/json/parse-plain.ts";
 import { createPlainReaders } from "../../../src/gateway/json/plain-readers.ts";
 import { makeBook, makeBooks } from "../../support/gateway/books.ts";
@@ -69,6 +74,44 @@ test("a name with an escape is read right after JSON.parse has seen a backslash 
   const parsed: unknown = JSON.parse('{"h":[],"\\\\":0}');
   expect(parsed).toBeDefined();
   expect(readJson(SinkSchema, '{"labels":{"h":"1","\\"":"2"}}').labels).toEqual({ h: "1", '"': "2" });
+});
+
+describe("where the JSON name of one field is the proto name of another, it means the latter", () => {
+  // proto2 allows that.
+  const { INT64 } = FieldDescriptorProto_Type;
+  const { OPTIONAL } = FieldDescriptorProto_Label;
+  const file = create(FileDescriptorProtoSchema, {
+    name: "plant.proto",
+    messageType: [
+      {
+        name: "Plant",
+        field: [
+          { name: "id", jsonName: "id", number: 1, type: INT64, label: OPTIONAL },
+          { name: "parent_id", jsonName: "id", number: 2, type: INT64, label: OPTIONAL },
+        ],
+      },
+    ],
+  });
+  const desc = createFileRegistry(file, () => undefined).getMessage("Plant");
+  if (desc === undefined) throw new Error("there is no such message");
+
+  test.each([
+    { text: '{"id":"7"}', want: { id: 7n } },
+    { text: '{"parent_id":"7"}', want: { parentId: 7n } },
+    { text: '{"parent_id":"7","id":"8"}', want: { parentId: 7n, id: 8n } },
+  ])("$text", ({ text, want }) => {
+    expect(readJson(desc, text)).toEqual(create(desc, want));
+    const notes = { paths: [], repeated: 0 };
+    expect(readPartialJson(desc, text, {}, undefined, undefined, notes).message).toEqual(create(desc, want));
+  });
+
+  test("a body that is the field", () => {
+    const message = create(desc);
+    for (const field of desc.fields.slice(0, 1)) {
+      createJsonFieldReader(field, {}, { bound: new Map(), sameAsBound: false })(message, Buffer.from("7"));
+    }
+    expect(message).toEqual(create(desc, { id: 7n }));
+  });
 });
 
 test("a field of proto2 that is null stays unset in a message that the path has begun", () => {
