@@ -23,7 +23,7 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   if (second > 59) return undefined;
   const seconds = day * secondsPerDay + timeOfDay + second - offset;
   // What is no number in it has made it none.
-  if (!(seconds + nanos >= timestampSecondsMin) || seconds > timestampSecondsMax) return undefined;
+  if (!(seconds >= timestampSecondsMin && seconds <= timestampSecondsMax) || Number.isNaN(nanos)) return undefined;
   return { $typeName: "google.protobuf.Timestamp", seconds: BigInt(seconds), nanos };
 }
 
