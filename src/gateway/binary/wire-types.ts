@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { scalarOf } from "./fields.ts";
 
 /** The fields of a message by number. */
 type Layout = ReadonlyMap<number, FieldLayout>;
@@ -8,34 +9,48 @@ type Layout = ReadonlyMap<number, FieldLayout>;
 interface FieldLayout {
   /** The wire types that it may have, one bit for each. */
   readonly wireTypes: number;
+  /** The wire type of each value, if they may be packed. */
+  readonly packed: WireType | undefined;
   /** The layout of its contents, if it is a message or a map entry. A function, as messages may contain themselves. */
   readonly inside: (() => Layout) | undefined;
 }
 
 /**
- * Returns whether every field of an encoded message has a wire type that its definition allows, and every message
- * inside it ends where its length says.
+ * Returns whether every field of an encoded message has a wire type that its definition allows, and every message and
+ * packed list inside it ends where its length says.
  *
  * protobuf-es looks only at field numbers. If a client's definition has a string where ours has an int64, it reads the
- * length of the string as the number, and its text as further fields: "88" becomes 2. Contents of groups are unchecked.
+ * length of the string as the number, and its text as further fields: "88" becomes 2.
  */
 export function hasDeclaredWireTypes(desc: DescMessage, bytes: Uint8Array): boolean {
-  return isAsDeclared(new BinaryReader(bytes), layoutOf(desc), bytes.byteLength);
+  return isAsDeclared(new BinaryReader(bytes), layoutOf(desc), bytes.byteLength, undefined);
 }
 
-function isAsDeclared(reader: BinaryReader, layout: Layout, end: number): boolean {
+/** @param group - the number of the group that these fields are in, which ends with them */
+function isAsDeclared(reader: BinaryReader, layout: Layout, end: number, group: number | undefined): boolean {
   while (reader.pos < end) {
     const [number, wireType] = reader.tag();
+    if (wireType === WireType.EndGroup) return number === group;
     const field = layout.get(number);
-    if (field !== undefined && (field.wireTypes & (1 << wireType)) === 0) return false;
-    if (field?.inside === undefined || wireType !== WireType.LengthDelimited) {
-      reader.skip(wireType, number);
-      continue;
-    }
-    const length = reader.uint32();
-    if (!isAsDeclared(reader, field.inside(), reader.pos + length)) return false;
+    if (field === undefined) reader.skip(wireType, number);
+    else if ((field.wireTypes & (1 << wireType)) === 0) return false;
+    else if (wireType === WireType.StartGroup && field.inside !== undefined) {
+      if (!isAsDeclared(reader, field.inside(), end, number)) return false;
+    } else if (wireType !== WireType.LengthDelimited) reader.skip(wireType, number);
+    else if (!isInsideAsDeclared(reader, field)) return false;
   }
-  return reader.pos === end;
+  return group === undefined && reader.pos === end;
+}
+
+/** Goes on behind something that has a length, and returns whether its contents are as declared. */
+function isInsideAsDeclared(reader: BinaryReader, { inside, packed }: FieldLayout): boolean {
+  const start = reader.pos;
+  const length = reader.uint32();
+  if (inside !== undefined) return isAsDeclared(reader, inside(), reader.pos + length, undefined);
+  reader.pos = start;
+  const lastByte = reader.skip(WireType.LengthDelimited).at(-1) ?? 0;
+  if (packed === undefined) return true;
+  return packed === WireType.Varint ? lastByte < 0x80 : length % (packed === WireType.Bit64 ? 8 : 4) === 0;
 }
 
 const layouts = new WeakMap<DescMessage, Layout>();
@@ -51,28 +66,31 @@ function layoutOf(desc: DescMessage): Layout {
 
 function fieldLayoutOf(field: DescField): FieldLayout {
   if (field.fieldKind === "map") {
-    const key: FieldLayout = { wireTypes: 1 << wireTypeOf(field.mapKey), inside: undefined };
+    const key: FieldLayout = { wireTypes: 1 << wireTypeOf(field.mapKey), packed: undefined, inside: undefined };
     // protobuf.dev, "Maps": an entry is a message of key = 1 and value = 2.
     const entry: Layout = new Map([
       [1, key],
       [2, valueLayoutOf(field)],
     ]);
-    return { wireTypes: 1 << WireType.LengthDelimited, inside: () => entry };
+    return { wireTypes: 1 << WireType.LengthDelimited, packed: undefined, inside: () => entry };
   }
   const value = valueLayoutOf(field);
-  // Packed or not, whatever was declared: parsers accept both. Length-delimited types are never packed.
-  return field.fieldKind === "list" && field.listKind !== "message"
-    ? { ...value, wireTypes: value.wireTypes | (1 << WireType.LengthDelimited) }
-    : value;
+  if (field.fieldKind !== "list" || field.listKind === "message") return value;
+  const wireType = wireTypeOf(scalarOf(field));
+  if (wireType === WireType.LengthDelimited) return value;
+  // Packed or not, whatever was declared: parsers accept both.
+  return { ...value, wireTypes: value.wireTypes | (1 << WireType.LengthDelimited), packed: wireType };
 }
 
 /** Returns the layout of one value of a field, repeated or not. */
 function valueLayoutOf(field: DescField): FieldLayout {
-  const { message, scalar } = field;
-  if (message === undefined) return { wireTypes: 1 << wireTypeOf(scalar ?? ScalarType.INT32), inside: undefined };
+  const { message } = field;
+  if (message === undefined)
+    return { wireTypes: 1 << wireTypeOf(scalarOf(field)), packed: undefined, inside: undefined };
   const isGroup = "delimitedEncoding" in field && field.delimitedEncoding;
   return {
     wireTypes: 1 << (isGroup ? WireType.StartGroup : WireType.LengthDelimited),
+    packed: undefined,
     inside: () => layoutOf(message),
   };
 }

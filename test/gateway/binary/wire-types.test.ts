@@ -1,4 +1,9 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, createFileRegistry, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { hasDeclaredWireTypes } from "../../../src/gateway/binary/wire-types.ts";
 import { Color, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -66,6 +71,22 @@ const rows: readonly { readonly name: string; readonly bytes: readonly number[];
   { name: "a value of a map as a number", bytes: [...tag(field.labels, length), 2, 16, 0], want: false },
   { name: "a number in a message as text", bytes: [...tag(field.wInt64, length), 2, 10, 1], want: false },
   { name: "a message whose field goes on behind its end", bytes: [...tag(field.wInt64, length), 1, 8, 7], want: false },
+  { name: "an empty list that is packed", bytes: [...tag(field.ids, length), 0], want: true },
+  {
+    name: "a list of doubles that is packed",
+    bytes: [...tag(field.doubles, length), 8, 0, 0, 0, 0, 0, 0, 0, 128],
+    want: true,
+  },
+  {
+    name: "a packed list whose number goes on behind its end",
+    bytes: [...tag(field.ids, length), 1, ...Buffer.from("8020a0067a080801200220032004", "hex")],
+    want: false,
+  },
+  {
+    name: "a packed list whose double goes on behind its end",
+    bytes: [...tag(field.doubles, length), 4, ...Buffer.from("0000000020072008", "hex")],
+    want: false,
+  },
 ];
 
 describe("hasDeclaredWireTypes()", () => {
@@ -74,5 +95,45 @@ describe("hasDeclaredWireTypes()", () => {
     expect(hasDeclaredWireTypes(SinkSchema, message)).toBe(want);
     // None of these is refused before: that is what the look is for.
     expect(() => fromBinary(SinkSchema, message)).not.toThrow();
+  });
+});
+
+describe("hasDeclaredWireTypes() of a message with a group", () => {
+  const { GROUP, INT64, STRING } = FieldDescriptorProto_Type;
+  const label = FieldDescriptorProto_Label.OPTIONAL;
+  const file = create(FileDescriptorProtoSchema, {
+    name: "groups.proto",
+    messageType: [
+      {
+        name: "Outer",
+        field: [
+          { name: "inner", number: 1, type: GROUP, label, typeName: ".Outer" },
+          { name: "id", number: 2, type: INT64, label },
+          { name: "name", number: 3, type: STRING, label },
+        ],
+      },
+    ],
+  });
+  const desc = createFileRegistry(file, () => undefined).getMessage("Outer");
+  if (desc === undefined) throw new Error("there is no such message");
+
+  test.each([
+    { name: "its fields", bytes: [0x0b, 0x10, 7, 0x1a, 1, 0x61, 0x0c, 0x10, 8], want: true },
+    { name: "a group in it", bytes: [0x0b, 0x0b, 0x10, 7, 0x0c, 0x0c], want: true },
+    { name: "a group in it that is not known", bytes: [0x0b, 0x23, 0x10, 7, 0x24, 0x0c], want: true },
+    { name: "a number as text", bytes: [0x0b, 0x12, 2, 0x10, 8, 0x0c], want: false },
+    { name: "a number as text, in a group in it", bytes: [0x0b, 0x0b, 0x12, 2, 0x10, 8, 0x0c, 0x0c], want: false },
+    { name: "a number as text behind it", bytes: [0x0b, 0x0c, 0x12, 2, 0x10, 8], want: false },
+  ])("$name: $want", ({ bytes, want }) => {
+    const message = Uint8Array.from(bytes);
+    expect(hasDeclaredWireTypes(desc, message)).toBe(want);
+    expect(() => fromBinary(desc, message)).not.toThrow();
+  });
+
+  test.each([
+    { name: "the end of another group", bytes: [0x0b, 0x10, 7, 0x24] },
+    { name: "no end", bytes: [0x0b, 0x10, 7] },
+  ])("$name: false", ({ bytes }) => {
+    expect(hasDeclaredWireTypes(desc, Uint8Array.from(bytes))).toBe(false);
   });
 });
