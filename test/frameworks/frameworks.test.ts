@@ -2,6 +2,7 @@ import { existsSync, symlinkSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../src/gateway/index.ts";
@@ -124,12 +125,21 @@ describe("behind Express's body parsers", () => {
     expect([httpStatus, body]).toEqual([200, expect.stringContaining('"count":1')]);
   });
 
-  test("urlencoded: says what is wrong", async () => {
+  test("a form is refused for its type, whoever has read it", async () => {
     const header: readonly Field[] = [["content-type", "application/x-www-form-urlencoded"]];
     const [httpStatus, body] = await ask([express.urlencoded()], { ...post("/beds/7:water", "liters=3"), header });
+    expect([httpStatus, body]).toEqual([415, expect.stringMatching(/is not application\/json/)]);
+  });
+
+  test("a body of which a part is gone: says what is wrong", async () => {
+    const [httpStatus, body] = await ask([readPart], post("/beds/7:water", '{"liters":3}'));
     expect([httpStatus, body]).toEqual([500, expect.stringMatching(/mount the gateway before any body parser/)]);
   });
 });
+
+function readPart(request: Readable, _response: unknown, next: () => void): void {
+  request.once("data", () => next());
+}
 
 function tell({ message }: Error, _request: unknown, response: ExpressResponse, _next: unknown): void {
   response.status(500).send(message);

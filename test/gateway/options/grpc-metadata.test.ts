@@ -101,22 +101,24 @@ describe("fields named as in grpc-gateway", () => {
       expect(fieldValue((await ask("/watch/a")).header, "grpc-metadata-x-early")).toBe("1");
     });
 
-    test.runIf(carrier === "Fetch")("of a trailer are not announced where there is none", async () => {
-      const { header } = await ask("/sensors/a/reading", [["te", "trailers"]]);
-      expect([fieldValue(header, "trailer"), fieldValue(header, "x-late")]).toEqual([undefined, "2"]);
-    });
-
-    test.runIf(carrier !== "Fetch")("of a trailer are sent to a client that takes them", async () => {
-      const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
-      expect(trailer).toEqual([["grpc-trailer-x-late", "2"]]);
-      expect(fieldValue(header, "trailer")).toBe("grpc-trailer-x-late");
-      const head = await gateway.ask(carrier, {
-        httpMethod: "HEAD",
-        path: "/sensors/a/reading",
-        header: [["te", "trailers"]],
+    if (carrier === "Fetch") {
+      test("of a trailer are not announced where there is none", async () => {
+        const { header } = await ask("/sensors/a/reading", [["te", "trailers"]]);
+        expect([fieldValue(header, "trailer"), fieldValue(header, "x-late")]).toEqual([undefined, "2"]);
       });
-      expect(head.trailer).toEqual([]);
-    });
+    } else {
+      test("of a trailer are sent to a client that takes them", async () => {
+        const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
+        expect(trailer).toEqual([["grpc-trailer-x-late", "2"]]);
+        expect(fieldValue(header, "trailer")).toBe("grpc-trailer-x-late");
+        const head = await gateway.ask(carrier, {
+          httpMethod: "HEAD",
+          path: "/sensors/a/reading",
+          header: [["te", "trailers"]],
+        });
+        expect(head.trailer).toEqual([]);
+      });
+    }
   });
 });
 
