@@ -1,11 +1,11 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runSql, serverOwner } from "../support/plants/postgres-server.ts";
+import { freePort } from "../support/process/free-port.ts";
 
 /** Milliseconds between two looks at what is still running. */
 const lookIntervalMs = 10;
@@ -121,13 +121,4 @@ function send(pid: number | undefined, name: NodeJS.Signals): void {
   } catch {
     // It has ended by itself.
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }

@@ -13,7 +13,7 @@ test.each(pageBlocks)("a rule says what is done with the block at line $line of 
   expect(ruleOf(block)).toBeDefined();
 });
 
-test.each(blockRules)("rule %# of the table, for $language, has a block and a test", ({ run, ...rule }) => {
+test.each(blockRules)("rule %# of the table has a block and a test", ({ run, ...rule }) => {
   expect(pageBlocks.some((block) => fits({ run, ...rule }, block))).toBe(true);
   if ("by" in run) expect(existsSync(join(projectFolder, run.by))).toBe(true);
 });

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../support/process/child-program.ts";
 import { pageBlocks } from "../support/docs/page-blocks.ts";
 
-const blocks = pageBlocks.filter(({ language }) => language === "ts");
+// Those of the tutorial are files of one program, which tutorial.test.ts compiles.
+const blocks = pageBlocks.filter(({ language, page }) => language === "ts" && page !== "docs/tutorial.md");
 
 // What the text around the blocks says is there already.
 const surroundings = `

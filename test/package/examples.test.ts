@@ -1,12 +1,11 @@
 import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { type CommandLine, startProgram } from "../support/process/command-line.ts";
+import { freePort } from "../support/process/free-port.ts";
 
 // What a reader does with examples/ and with the first program of README.md: copies them into a project that has the
 // packages, and types the commands that stand there. Only ports are other ones, so that nothing has to be free.
@@ -72,15 +71,6 @@ const headers: readonly Header[] = readdirSync(folder, { recursive: true, encodi
 
 const servers = headers.filter(({ asks }) => asks.length > 0);
 
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return String(typeof address === "object" ? address?.port : undefined);
-}
-
 /** Runs a command as a user would type it, and waits until it says where it listens. */
 async function startServer(command: string, says: RegExp): Promise<CommandLine> {
   const [name = "", ...words] = command.split(" ");
@@ -98,7 +88,7 @@ test("most examples say how they are started, and servers how they are asked", (
 
 test.each(servers)("$file serves in a project of its own, as its first lines say", async ({ start, asks }) => {
   const ports = new Map<string, string>();
-  for (const port of start.match(/\b\d{4}\b/g) ?? []) ports.set(port, await freePort());
+  for (const port of start.match(/\b\d{4}\b/g) ?? []) ports.set(port, String(await freePort()));
   const here = (text: string): string => text.replaceAll(/\b\d{4}\b/g, (port) => ports.get(port) ?? port);
   await using server = await startServer(here(start), /http:\/\//);
   for (const ask of asks) {
@@ -113,7 +103,7 @@ test.each(servers)("$file serves in a project of its own, as its first lines say
 test("embed.ts and the clients do what their first lines say, in a project of their own", async () => {
   const startOf = (file: string): string => headers.find((header) => header.file === file)?.start ?? "";
   const token = user.run("npx", "plantstore", "token", "create", "NAME", "--file", "tokens").trim();
-  const port = await freePort();
+  const port = String(await freePort());
   await using server = await startServer(startOf("embed.ts").replace("8080", port), /plants at/);
   const clients = readdirSync(join(folder, "clients"))
     .filter((name) => name.endsWith(".ts"))
@@ -133,7 +123,7 @@ test("embed.ts and the clients do what their first lines say, in a project of th
 
 test("the first program of README.md runs in a project of its own, as it stands there", async () => {
   const program = blocksRunBy("test/clients/readme.test.ts").find(({ language }) => language === "ts")?.text ?? "";
-  const port = await freePort();
+  const port = String(await freePort());
   user.write("readme.ts", `${program.replace("8080", port)}\nconsole.log("it listens");\n`);
   await using server = await startServer("node readme.ts", /it listens/);
   expect(user.run("curl", "-s", "-X", "DELETE", `http://127.0.0.1:${port}/plants/7`)).toBe("{}");

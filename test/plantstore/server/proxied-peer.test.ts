@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
-import { connect as connectTcp, createServer, type Socket } from "node:net";
+import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 import { createByteReader } from "../../support/carriers/byte-reader.ts";
@@ -9,6 +9,7 @@ import type { Address, Field, HttpVersion } from "../../support/carriers/exchang
 import { overHttp1 } from "../../support/carriers/http1-connection.ts";
 import { within } from "../../support/deadline.ts";
 import { type LogLines, openLogLines } from "../../support/operations/log-lines.ts";
+import { freePort } from "../../support/process/free-port.ts";
 import { binaryHeader, ipv4Addresses, ipv6Addresses } from "../../support/gateway/proxy-header.ts";
 import { carriages, deletePlantRequest, exchange } from "../../support/gateway/wire-format.ts";
 import { authorized, startPlantServer, type TestPlantServer } from "../../support/server/plant-server.ts";
@@ -97,15 +98,6 @@ test("two connections of one port of a proxy, to two addresses, are each from th
   const peers = (): unknown[] => log.lines().flatMap(({ msg, peer }) => (msg === "call" ? [peer] : []));
   await expect.poll(peers).toEqual(["203.0.113.2", "203.0.113.1"]);
 });
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
-  probe.close();
-  await once(probe, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
 
 function disposable(value: Socket): { value: Socket; [Symbol.dispose](): void } {
   return { value, [Symbol.dispose]: () => void value.destroy() };

@@ -17,7 +17,8 @@ export interface PageBlock {
 interface BlockRule {
   /** The page whose blocks these are; every page when it is left out. */
   readonly page?: string;
-  readonly language: string;
+  /** Every language when it is left out. */
+  readonly language?: string;
   /** How the block begins, where a page has several of the language. */
   readonly start?: string;
   /** The test that runs it as it reads it from the page; or why none does. */
@@ -45,6 +46,8 @@ export const blockRules: readonly BlockRule[] = [
     language: "text",
     run: { by: "test/examples/documented-arrows.test.ts" },
   },
+
+  { page: "docs/tutorial.md", run: { by: "test/package/tutorial.test.ts" } },
 
   { page: "README.md", language: "sh", start: "npm init", run: { by: "test/package/first-program.test.ts" } },
   { page: "docs/gateway.md", language: "yaml", run: { by: "test/package/first-program.test.ts" } },
@@ -110,7 +113,11 @@ export function ruleOf(block: PageBlock): BlockRule | undefined {
 
 /** Whether a rule could be that of a block. */
 export function fits({ page, language, start = "" }: BlockRule, block: PageBlock): boolean {
-  return (page ?? block.page) === block.page && language === block.language && block.text.startsWith(start);
+  return (
+    (page ?? block.page) === block.page &&
+    (language ?? block.language) === block.language &&
+    block.text.startsWith(start)
+  );
 }
 
 /** The blocks that a test runs, by its path from the project's folder. Throws when there are none. */

@@ -21,6 +21,7 @@ import {
   startPostgres,
   withoutStandby,
 } from "../../../support/plants/postgres-server.ts";
+import { freePort } from "../../../support/process/free-port.ts";
 import { createTempFolder, type TempFolder } from "../../../support/process/temp-folder.ts";
 
 const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, answerTimeoutMs: 60_000 };
@@ -40,15 +41,6 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
 });
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const free = portOf(probe);
-  probe.close();
-  await once(probe, "close");
-  return free;
-}
 
 function portOf(listening: Server): number {
   const address = listening.address();
