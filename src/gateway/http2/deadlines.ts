@@ -1,4 +1,4 @@
-import type { ConnectionParts, FrameRules } from "./frame-rules.ts";
+import type { ConnectionParts } from "./frame-rules.ts";
 import { ConnectionError, ErrorCode, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
@@ -12,14 +12,20 @@ export interface DeadlineEffects {
   destroy(): void;
 }
 
-/** The deadlines of a connection. They are checked at intervals, which is cheaper than a timer for each. */
-export class Deadlines {
-  readonly #parts: ConnectionParts;
-  readonly #rules: FrameRules;
+/** What {@link Deadlines} ask of the rules of a connection. */
+export interface Handshake {
+  /** Whether each side has received the other's settings, and ours are acknowledged. */
+  readonly settingsExchanged: boolean;
+  /** When the header block began that is not complete; `undefined` if there is none. */
+  readonly blockBegunAtMs: number | undefined;
+}
+
+/** The deadlines of either side. They are checked at intervals, which is cheaper than a timer for each. */
+export class Deadlines<Stream> {
+  protected readonly parts: ConnectionParts<Stream>;
+  readonly #handshake: Handshake;
   readonly #effects: DeadlineEffects;
   readonly #clock: NodeJS.Timeout;
-  /** Runs while a stream is answered whose peer is still sending. */
-  #lingerClock: NodeJS.Timeout | undefined;
   readonly #openedAtMs = performance.now();
   /** When the peer last sent anything, by `performance.now()`, in whole milliseconds. */
   heardAtMs: number = Math.trunc(performance.now());
@@ -29,74 +35,51 @@ export class Deadlines {
   #restartedAtMs = performance.now();
   #pingedAtMs: number | undefined;
 
-  constructor(parts: ConnectionParts, rules: FrameRules, effects: DeadlineEffects) {
-    this.#parts = parts;
-    this.#rules = rules;
+  constructor(parts: ConnectionParts<Stream>, handshake: Handshake, effects: DeadlineEffects) {
+    this.parts = parts;
+    this.#handshake = handshake;
     this.#effects = effects;
     this.#clock = setInterval(() => this.#look(), lookEveryMs(parts.limits)).unref();
-  }
-
-  /** Notes that a stream is answered whose peer may go on sending for a while. */
-  lingers(): void {
-    const { lingerMs } = this.#parts.limits;
-    // So short a deadline has a clock of its own: with the other one, idle connections would look for it all the time.
-    this.#lingerClock ??= setInterval(() => this.#lookAtLingering(), quarterOf(lingerMs)).unref();
   }
 
   /** Stops checking; the connection is over. */
   stop(): void {
     clearInterval(this.#clock);
-    clearInterval(this.#lingerClock);
+  }
+
+  /** Looks at the deadlines that only one side has. */
+  protected lookAtSide(_nowMs: number): void {}
+
+  /** For how many milliseconds the peer may be silent before it is sent a PING. */
+  protected get silenceMs(): number {
+    return this.parts.limits.idleTimeoutMs;
   }
 
   #look(): void {
     const nowMs = performance.now();
-    const { limits, guard, sendFlow } = this.#parts;
+    const { limits, guard, sendFlow } = this.parts;
     if (nowMs - this.#restartedAtMs >= limits.intervalMs) {
       this.#restartedAtMs = nowMs;
       guard.restart();
     }
     for (const stream of sendFlow.stalled(nowMs)) stream.reset(ErrorCode.cancel);
-    this.#lookAtBodies(nowMs);
+    this.lookAtSide(nowMs);
     const problem = this.#handshakeProblem(nowMs);
     if (problem === undefined) this.#lookForLife(nowMs);
     else this.#effects.fail(problem);
   }
 
-  #lookAtBodies(nowMs: number): void {
-    const { streams, limits } = this.#parts;
-    for (const stream of streams.open.values()) {
-      if (stream.receiver?.body?.isAwaited !== true) continue;
-      if (nowMs - stream.openedAtMs > limits.requestTimeoutMs) stream.reset(ErrorCode.cancel);
-    }
-  }
-
-  #lookAtLingering(): void {
-    const nowMs = performance.now();
-    const { streams, limits } = this.#parts;
-    let lingering = 0;
-    for (const stream of streams.open.values()) {
-      if (stream.answeredAtMs === 0) continue;
-      // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
-      if (nowMs - stream.answeredAtMs >= limits.lingerMs) stream.reset(ErrorCode.noError);
-      else lingering += 1;
-    }
-    if (lingering > 0) return;
-    clearInterval(this.#lingerClock);
-    this.#lingerClock = undefined;
-  }
-
   #handshakeProblem(nowMs: number): ConnectionError | undefined {
-    const { stallTimeoutMs } = this.#parts.limits;
-    if (!this.#rules.settingsExchanged && nowMs - this.#openedAtMs > stallTimeoutMs) {
+    const { stallTimeoutMs } = this.parts.limits;
+    if (!this.#handshake.settingsExchanged && nowMs - this.#openedAtMs > stallTimeoutMs) {
       return new ConnectionError(ErrorCode.settingsTimeout, "SETTINGS were not sent or acknowledged in time");
     }
-    const { blockBegunAtMs = nowMs } = this.#rules;
+    const { blockBegunAtMs = nowMs } = this.#handshake;
     return nowMs - blockBegunAtMs > stallTimeoutMs ? protocolError("a header block is not continued") : undefined;
   }
 
   #lookForLife(nowMs: number): void {
-    const { backlog, streams, limits } = this.#parts;
+    const { backlog, streams, limits } = this.parts;
     const { idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs } = limits;
     if (backlog.stalledMs(nowMs) > blockedTimeoutMs) return this.#effects.destroy();
     if (streams.open.size > 0 || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
@@ -104,7 +87,7 @@ export class Deadlines {
     // Idle means without streams, not without frames: a PING now and then does not keep a connection open.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) this.#effects.drain();
     // A peer that reads what was waiting for it is alive, too.
-    else if (nowMs - Math.max(this.heardAtMs, backlog.movedAtMs) < idleTimeoutMs) this.#pingedAtMs = undefined;
+    else if (nowMs - Math.max(this.heardAtMs, backlog.movedAtMs) < this.silenceMs) this.#pingedAtMs = undefined;
     else if (this.#pingedAtMs === undefined) {
       // A dead connection looks like a quiet client; a PING tells them apart.
       this.#pingedAtMs = nowMs;
@@ -119,7 +102,7 @@ function lookEveryMs(limits: Http2Limits): number {
   return Math.min(intervalMs, quarterOf(shortestMs));
 }
 
-// Often enough that no deadline is missed by more than a quarter.
-function quarterOf(deadlineMs: number): number {
+/** Returns how often to look at a deadline: often enough that it is not missed by more than a quarter. */
+export function quarterOf(deadlineMs: number): number {
   return Math.max(10, deadlineMs / 4);
 }

@@ -1,4 +1,4 @@
-import { connectionPreface, FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
+import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 
 /** A frame, read in place: its payload is the `length` bytes of `bytes` that begin at `from`. */
@@ -20,7 +20,7 @@ export interface FrameReceiver {
 }
 
 /**
- * Cuts the bytes of a client into frames (RFC 9113 §4.1). Frames are read in place. One that is split between chunks is
+ * Cuts the bytes of a peer into frames (RFC 9113 §4.1). Frames are read in place. One that is split between chunks is
  * copied, once, into memory that grows with what has arrived of it; but how a body is cut into frames has no meaning
  * (§6.1), so large parts of a DATA frame are passed on in place, each as a frame of its own.
  */
@@ -28,14 +28,17 @@ export class FrameReader {
   /** Set after a connection error: no more frames are passed on, not even from the same chunk. */
   stopped = false;
   readonly #receiver: FrameReceiver;
+  readonly #preface: Buffer;
   /** An incomplete frame, and how many of its bytes have arrived and were not passed on. */
   #partial: Buffer = nothing;
   #partialBytes = 0;
   readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#partial, from: 0, length: 0, continued: false };
   #prefaceRead = 0;
 
-  constructor(receiver: FrameReceiver) {
+  /** @param preface - what the peer sends before its first frame (RFC 9113 §3.4); servers send nothing */
+  constructor(receiver: FrameReceiver, preface: Buffer) {
     this.#receiver = receiver;
+    this.#preface = preface;
   }
 
   /**
@@ -45,7 +48,7 @@ export class FrameReader {
    */
   read(chunk: Buffer): void {
     const end = chunk.byteLength;
-    let at = this.#prefaceRead < connectionPreface.byteLength ? this.#readPreface(chunk) : 0;
+    let at = this.#prefaceRead < this.#preface.byteLength ? this.#readPreface(chunk) : 0;
     if (this.#partialBytes > 0) at = this.#readOn(chunk, at);
     while (end - at >= frameHeaderBytes) {
       const length = payloadLength(chunk, at);
@@ -125,10 +128,10 @@ export class FrameReader {
 
   /** Compares the part of the preface that has arrived, and returns where it ends. */
   #readPreface(chunk: Buffer): number {
-    const length = Math.min(chunk.byteLength, connectionPreface.byteLength - this.#prefaceRead);
+    const length = Math.min(chunk.byteLength, this.#preface.byteLength - this.#prefaceRead);
     const start = this.#prefaceRead;
     this.#prefaceRead += length;
-    if (chunk.compare(connectionPreface, start, start + length, 0, length) !== 0) {
+    if (chunk.compare(this.#preface, start, start + length, 0, length) !== 0) {
       throw new ConnectionError(ErrorCode.protocolError, "the connection preface is wrong");
     }
     return length;

@@ -5,23 +5,23 @@ import { ConnectionError, ErrorCode, frameSizeError, protocolError } from "./htt
 import type { Http2Limits } from "./http2-limits.ts";
 
 /** A complete header block. */
-export interface HeaderBlock {
+export interface HeaderBlock<Head> {
   readonly streamId: number;
   /** The flags of its HEADERS frame. */
   readonly flags: number;
-  readonly decoded: DecodedBlock;
+  readonly decoded: DecodedBlock<Head>;
   /** The stream named in its priority fields, which are otherwise ignored (RFC 9113 §5.3.2). */
   readonly dependsOn: number | undefined;
 }
 
 /** Assembles the header blocks of a connection from their frames and decodes them (RFC 9113 §4.3, §6.2, §6.10). */
-export class HeaderBlocks {
+export class HeaderBlocks<Head> {
   /** The stream of an incomplete block, during which only its next frame is allowed; 0 when there is none. */
   streamId = 0;
   /** When that block began, by `performance.now()`. */
   begunAtMs = 0;
   readonly #limits: Http2Limits;
-  readonly #decoder: HpackDecoder;
+  readonly #decoder: HpackDecoder<Head>;
   #parts: Uint8Array[] = [];
   #bytes = 0;
   #flags = 0;
@@ -39,7 +39,7 @@ export class HeaderBlocks {
    * both ends must stay in step
    * @throws ConnectionError
    */
-  take({ type, flags, streamId, bytes, from, length }: Frame): HeaderBlock | undefined {
+  take({ type, flags, streamId, bytes, from, length }: Frame): HeaderBlock<Head> | undefined {
     let start = from;
     let end = from + length;
     if (type === FrameType.headers) {
@@ -71,7 +71,7 @@ export class HeaderBlocks {
     return this.#decoded(streamId, block, 0, block.byteLength);
   }
 
-  #decoded(streamId: number, bytes: Buffer, from: number, to: number): HeaderBlock {
+  #decoded(streamId: number, bytes: Buffer, from: number, to: number): HeaderBlock<Head> {
     const decoded = this.#decoder.decode(bytes, from, to);
     return { streamId, flags: this.#flags, decoded, dependsOn: this.#dependsOn };
   }

@@ -6,7 +6,8 @@
  * stream, which costs more than the rest of a call.
  */
 export { encodeBlock, encodeStatus } from "./hpack/encoder.ts";
-export { type ErrorScope, Http2Connection } from "./http2-connection.ts";
+export type { ErrorScope } from "./connection.ts";
+export { Http2Connection } from "./http2-connection.ts";
 export { ErrorCode, errorName } from "./http2-error.ts";
 export { defaultHttp2Limits, type Http2Limits } from "./http2-limits.ts";
 export type { Http2Stream, StreamReceiver } from "./http2-stream.ts";

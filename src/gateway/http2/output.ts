@@ -1,7 +1,6 @@
 import type { Duplex } from "node:stream";
 import { type Backlog, freeBuffer, isSingleUse } from "../carriers/index.ts";
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
-import { emptyTable } from "./hpack/encoder.ts";
 
 // Frames are first collected in a buffer of this size, which grows in a turn that sends more.
 const scratchBytes = 4096;
@@ -26,6 +25,8 @@ export class Output {
   readonly #socket: Duplex;
   readonly #backlog: Backlog;
   readonly #drained: () => void;
+  /** What precedes the first header block. */
+  readonly #tableUpdate: Uint8Array;
   #scratch: Buffer = Buffer.allocUnsafeSlow(scratchBytes);
   #used = 0;
   #sealed: Uint8Array[] = [];
@@ -36,10 +37,14 @@ export class Output {
   /** Bytes queued here since the last flush. */
   #queuedBytes = 0;
 
-  /** @param drained - called when the socket takes more again */
-  constructor(socket: Duplex, backlog: Backlog, drained: () => void) {
+  /**
+   * @param tableUpdate - what precedes the first header block, such as a dynamic table size update (RFC 7541 §4.2)
+   * @param drained - called when the socket takes more again
+   */
+  constructor(socket: Duplex, backlog: Backlog, tableUpdate: Uint8Array, drained: () => void) {
     this.#socket = socket;
     this.#backlog = backlog;
+    this.#tableUpdate = tableUpdate;
     this.#drained = drained;
     socket.on("drain", () => {
       this.congested = false;
@@ -51,6 +56,11 @@ export class Output {
   /** Bytes that wait here and in the socket. */
   get waitingBytes(): number {
     return this.#queuedBytes + this.#socket.writableLength;
+  }
+
+  /** Sends bytes that are no frame, before all frames: the preface of a client (RFC 9113 §3.4). */
+  preface(bytes: Uint8Array): void {
+    this.#hold(bytes);
   }
 
   /** Adds a frame. The payload is copied or, if it is large, kept until it is sent. */
@@ -72,8 +82,7 @@ export class Output {
 
   /** Adds a header block made of parts, in as many frames as it needs (RFC 9113 §4.3). */
   headerBlock(streamId: number, endStream: boolean, sections: readonly Uint8Array[]): void {
-    // The first block of a connection tells the peer that we use no dynamic table.
-    const parts = this.headerBlocks++ === 0 ? [emptyTable, ...sections] : sections;
+    const parts = this.headerBlocks++ === 0 ? [this.#tableUpdate, ...sections] : sections;
     let length = 0;
     for (const part of parts) length += part.byteLength;
     const endFlag = endStream ? FrameFlag.endStream : 0;

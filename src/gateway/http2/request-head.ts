@@ -1,4 +1,5 @@
 import { CommonHeaderFields, isToken } from "../carriers/index.ts";
+import { colon, isRegularField } from "./field-rules.ts";
 
 /** The parsed header of a request. One object may stand for many requests, so it must not be changed. */
 export interface Http2RequestHead {
@@ -39,15 +40,6 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
     }
   }
   return toHead(fields, pseudo, found);
-}
-
-/** Returns whether a trailer section is well formed, without pseudo-header fields (RFC 9113 §8.1). */
-export function isTrailer(fields: readonly string[]): boolean {
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] ?? "";
-    if (name.charCodeAt(0) === colon || !isRegularField(name, fields[i + 1] ?? "")) return false;
-  }
-  return true;
 }
 
 /** The values of the regular fields. Those that may be sent only once are `undefined` until they are found. */
@@ -96,7 +88,6 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   return { fields, common, method, path, url, authority, contentLength, expectsContinue };
 }
 
-const colon = 0x3a;
 const requestPseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":authority", ":path"]);
 
 // §8.3.1: a path begins with a slash, except in "OPTIONS *". Bytes above ASCII are for the router to judge.
@@ -105,33 +96,3 @@ const pathSyntax = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
 const schemeSyntax = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
 // The characters of RFC 3986 §3.2 without those of userinfo, which §8.3.1 forbids. Their order is not checked here.
 const authoritySyntax = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]+$/;
-
-/** Fields that describe the connection in HTTP/1.1, and are not allowed in HTTP/2 (RFC 9113 §8.2.2). */
-export const connectionFields: ReadonlySet<string> = new Set([
-  "connection",
-  "proxy-connection",
-  "keep-alive",
-  "transfer-encoding",
-  "upgrade",
-]);
-
-function isRegularField(name: string, value: string): boolean {
-  if (!isLowerCaseToken(name) || connectionFields.has(name) || !isFieldValue(value)) return false;
-  return name !== "te" || value.toLowerCase() === "trailers";
-}
-
-// RFC 9110 §5.6.2 token, without the upper-case letters that RFC 9113 §8.2.1 forbids.
-function isLowerCaseToken(text: string): boolean {
-  return /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(text);
-}
-
-/** §8.2.1: no NUL, CR or LF, and no white space at either end. RFC 9110 §5.5 lets us refuse the other controls. */
-function isFieldValue(value: string): boolean {
-  for (let at = 0; at < value.length; at++) {
-    const octet = value.charCodeAt(at);
-    if (octet < 0x20 ? octet !== 0x09 : octet === 0x7f) return false;
-  }
-  const first = value.charCodeAt(0);
-  const last = value.charCodeAt(value.length - 1);
-  return first !== 0x20 && first !== 0x09 && last !== 0x20 && last !== 0x09;
-}

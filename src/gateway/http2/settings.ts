@@ -1,14 +1,32 @@
-import { frameBytesMax, SettingId, windowBytesInitial, windowBytesMax } from "./frame-numbers.ts";
+import {
+  frameBytesMax,
+  headerTableBytesInitial,
+  SettingId,
+  windowBytesInitial,
+  windowBytesMax,
+} from "./frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** Returns our SETTINGS: what differs from the initial values of RFC 9113 §6.5.2. */
-export function encodeOwnSettings(limits: Http2Limits): Buffer {
-  const settings: readonly (readonly [id: number, value: number])[] = [
+/** Returns the SETTINGS of a server: what differs from the initial values of RFC 9113 §6.5.2. */
+export function encodeServerSettings(limits: Http2Limits): Buffer {
+  return encodeSettings([
     [SettingId.maxConcurrentStreams, limits.concurrentStreams],
     [SettingId.initialWindowSize, limits.streamWindowBytes],
     [SettingId.maxHeaderListSize, limits.headerListBytes],
-  ];
+  ]);
+}
+
+/** Returns the SETTINGS of a client, which refuses to be pushed to (§8.4). */
+export function encodeClientSettings(limits: Http2Limits): Buffer {
+  return encodeSettings([
+    [SettingId.enablePush, 0],
+    [SettingId.initialWindowSize, limits.streamWindowBytes],
+    [SettingId.maxHeaderListSize, limits.headerListBytes],
+  ]);
+}
+
+function encodeSettings(settings: readonly (readonly [id: number, value: number])[]): Buffer {
   const bytes = Buffer.alloc(settings.length * 6);
   for (const [at, [id, value]] of settings.entries()) {
     bytes.writeUInt16BE(id, at * 6);
@@ -17,13 +35,19 @@ export function encodeOwnSettings(limits: Http2Limits): Buffer {
   return bytes;
 }
 
-/**
- * The settings of the peer that affect what we send.
- *
- * Not its header table's size, because we use none, nor its largest frame, because ours fit the smallest limit.
- */
+/** The settings of the peer that affect what we send. Not its largest frame, because ours fit the smallest limit. */
 export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;
+  /** Bytes that the peer keeps of fields for us. A server of ours uses no table. */
+  headerTableBytes: number = headerTableBytesInitial;
+  /** Streams that we may have open at once; only clients open any. */
+  concurrentStreams: number = Number.POSITIVE_INFINITY;
+  readonly #pushMax: number;
+
+  /** @param pushMax - the highest ENABLE_PUSH that this peer may send: 0 for a server (§6.5.2) */
+  constructor(pushMax: 0 | 1) {
+    this.#pushMax = pushMax;
+  }
 
   /** Takes over the settings of a frame. @throws ConnectionError for a wrong size or value (RFC 9113 §6.5, §6.5.2) */
   take(bytes: Buffer, from: number, length: number): void {
@@ -35,8 +59,10 @@ export class PeerSettings {
         if (value > windowBytesMax)
           throw new ConnectionError(ErrorCode.flowControlError, "the initial window is too large");
         this.initialWindowSize = value;
-      } else if (id === SettingId.enablePush && value > 1) {
-        throw new ConnectionError(ErrorCode.protocolError, "ENABLE_PUSH is neither 0 nor 1");
+      } else if (id === SettingId.headerTableSize) this.headerTableBytes = value;
+      else if (id === SettingId.maxConcurrentStreams) this.concurrentStreams = value;
+      else if (id === SettingId.enablePush && value > this.#pushMax) {
+        throw new ConnectionError(ErrorCode.protocolError, "ENABLE_PUSH has a value that this side may not send");
       } else if (id === SettingId.maxFrameSize && (value < frameBytesMax || value > 0xff_ffff)) {
         throw new ConnectionError(ErrorCode.protocolError, "MAX_FRAME_SIZE is out of range");
       }

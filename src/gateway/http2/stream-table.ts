@@ -1,5 +1,3 @@
-import type { Http2Stream } from "./http2-stream.ts";
-
 /** Why a stream is not open, judged by its number (RFC 9113 §5.1). */
 export type Absence = "idle" | "closed" | "reset-by-us" | "beyond-go-away";
 
@@ -7,10 +5,10 @@ export type Absence = "idle" | "closed" | "reset-by-us" | "beyond-go-away";
 const rememberedResets = 1024;
 
 /** The streams of a connection, and what became of the closed ones (RFC 9113 §5.1, §5.1.1). */
-export class StreamTable {
+export class StreamTable<Stream> {
   /** The open streams, by their number. */
-  readonly open: Map<number, Http2Stream> = new Map();
-  /** The highest stream number that we took from the peer. §5.1.1: it closes all idle streams below it. */
+  readonly open: Map<number, Stream> = new Map();
+  /** The highest number of a stream that the client has opened. §5.1.1: it closes all idle streams below it. */
   lastStreamId = 0;
   /** Streams that we have reset, whose last frames may still arrive. The oldest are forgotten. */
   readonly #resetByUs = new Set<number>();
@@ -26,7 +24,7 @@ export class StreamTable {
     }
   }
 
-  /** Returns why a stream is not open. Even numbers are ours to open, and we open none. */
+  /** Returns why a stream is not open. Even numbers are the server's to open, and neither side has any. */
   absenceOf(streamId: number): Absence {
     if (streamId % 2 === 0) return "idle";
     if (streamId > this.lastStreamId) return this.sealed ? "beyond-go-away" : "idle";

@@ -179,15 +179,18 @@ const bodies: readonly Buffer[] = [
 /** What is left of bodies when how they were cut is left out: their octets, with padding, and which frames end them. */
 function bodiesRead(chunkBytes: number): readonly [number, { readonly octets: string; readonly ends: number }][] {
   const read = new Map<number, { octets: string; ends: number }>();
-  const reader = new FrameReader({
-    take: ({ type, flags, streamId, bytes, from, length }) => {
-      const body = read.get(streamId) ?? { octets: "", ends: 0 };
-      expect(type === frameType.data && body.ends > 0).toBe(false);
-      body.octets += bytes.toString("latin1", from, from + length);
-      if (type === frameType.data && (flags & frameFlag.endStream) !== 0) body.ends++;
-      read.set(streamId, body);
+  const reader = new FrameReader(
+    {
+      take: ({ type, flags, streamId, bytes, from, length }) => {
+        const body = read.get(streamId) ?? { octets: "", ends: 0 };
+        expect(type === frameType.data && body.ends > 0).toBe(false);
+        body.octets += bytes.toString("latin1", from, from + length);
+        if (type === frameType.data && (flags & frameFlag.endStream) !== 0) body.ends++;
+        read.set(streamId, body);
+      },
     },
-  });
+    clientPreface,
+  );
   const sent = Buffer.concat([clientPreface, ...bodies]);
   for (let at = 0; at < sent.byteLength; at += chunkBytes) reader.read(sent.subarray(at, at + chunkBytes));
   return [...read];
@@ -211,12 +214,15 @@ test.each([
   const ends = [...cuts.map((cut) => cut + 9), sent.byteLength];
   const chunks = ends.map((end, i) => sent.subarray(ends[i - 1] ?? 0, end));
   const seen: string[] = [];
-  const reader = new FrameReader({
-    take: ({ bytes, length }) => {
-      const chunk = chunks.indexOf(bytes);
-      seen.push(`${chunk < 0 ? "copy" : String(chunk)}: ${String(length)}`);
+  const reader = new FrameReader(
+    {
+      take: ({ bytes, length }) => {
+        const chunk = chunks.indexOf(bytes);
+        seen.push(`${chunk < 0 ? "copy" : String(chunk)}: ${String(length)}`);
+      },
     },
-  });
+    clientPreface,
+  );
   for (const chunk of [clientPreface, ...chunks]) reader.read(chunk);
   expect(seen).toStrictEqual(taken);
 });
@@ -235,7 +241,7 @@ test("an octet of a long frame costs no more than one of many short frames", asy
 function readOctets(bytes: Buffer): () => void {
   const octets = Array.from(bytes, (octet) => Buffer.of(octet));
   return () => {
-    const reader = new FrameReader({ take: () => {} });
+    const reader = new FrameReader({ take: () => {} }, clientPreface);
     reader.read(clientPreface);
     for (const octet of octets) reader.read(octet);
   };

@@ -1,6 +1,7 @@
 import { CommonHeaderFields } from "../../../src/gateway/carriers/index.ts";
 import { describe, expect, test } from "vitest";
-import { isTrailer, readRequestHead } from "../../../src/gateway/http2/request-head.ts";
+import { isTrailer } from "../../../src/gateway/http2/field-rules.ts";
+import { readRequestHead } from "../../../src/gateway/http2/request-head.ts";
 
 const get = [":method", "GET", ":scheme", "https", ":path", "/a?b=c", ":authority", "example.com:8080"];
 const without = (name: string): string[] => get.filter((_, i) => get[i - (i % 2)] !== name);

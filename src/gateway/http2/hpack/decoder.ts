@@ -1,20 +1,17 @@
+import { headerTableBytesInitial } from "../frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "../http2-error.ts";
-import type { Http2RequestHead } from "../request-head.ts";
 import { DynamicTable } from "./dynamic-table.ts";
 import { decodeHuffman } from "./huffman.ts";
 import { DecodedCache } from "./decoded-cache.ts";
 
-/** The size of the dynamic table that we allow: HTTP/2's initial value (RFC 9113 §6.5.2). */
-const headerTableBytes = 4096;
-
 /** A decoded header block. */
-export interface DecodedBlock {
-  /** Name, value, … Above the limit only pseudo-header fields are kept, so that the request can still be answered. */
+export interface DecodedBlock<Head> {
+  /** Name, value, … Above the limit only pseudo-header fields are kept, so that a request can still be answered. */
   readonly fields: readonly string[];
   /** The size of the whole list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. */
   readonly listBytes: number;
-  /** The fields as the header of a request, kept here by the code that first parses them. */
-  head?: Http2RequestHead | undefined;
+  /** The fields as a header, kept here by the code that first parses them. */
+  head?: Head | undefined;
 }
 
 /**
@@ -41,10 +38,10 @@ const stringBytesMin = 128;
  * A block seen before means the same fields, as long as the dynamic table has not changed since. So blocks are looked
  * up by their bytes: clients that call one RPC over and over send the same block for every call but the first.
  */
-export class HpackDecoder {
-  readonly #table = new DynamicTable(headerTableBytes);
+export class HpackDecoder<Head = unknown> {
+  readonly #table = new DynamicTable(headerTableBytesInitial);
   readonly #listBytesMax: number;
-  readonly #blocks = new DecodedCache<DecodedBlock>(blocksBytesMax);
+  readonly #blocks = new DecodedCache<DecodedBlock<Head>>(blocksBytesMax);
   readonly #strings = new DecodedCache<string>(stringsBytesMax);
   // The block being decoded.
   #bytes: Buffer = none;
@@ -58,7 +55,7 @@ export class HpackDecoder {
   }
 
   /** Decodes one block. @throws ConnectionError COMPRESSION_ERROR: the tables of both ends may be out of step */
-  decode(bytes: Buffer, from: number, to: number): DecodedBlock {
+  decode(bytes: Buffer, from: number, to: number): DecodedBlock<Head> {
     const known = this.#blocks.get(bytes, from, to);
     if (known !== undefined) return known;
     this.#changed = false;
@@ -69,7 +66,7 @@ export class HpackDecoder {
     return block;
   }
 
-  #decode(bytes: Buffer, from: number, to: number): DecodedBlock {
+  #decode(bytes: Buffer, from: number, to: number): DecodedBlock<Head> {
     this.#bytes = bytes;
     this.#at = from;
     this.#end = to;
@@ -109,7 +106,7 @@ export class HpackDecoder {
   #readSizeUpdates(): void {
     while (this.#at < this.#end && (this.#bytes.readUInt8(this.#at) & 0xe0) === 0x20) {
       const limitBytes = this.#readInteger(5);
-      if (limitBytes > headerTableBytes) throw compressionError("the table size exceeds the setting");
+      if (limitBytes > headerTableBytesInitial) throw compressionError("the table size exceeds the setting");
       this.#table.resize(limitBytes);
       this.#changed = true;
     }

@@ -1,6 +1,6 @@
 import { withCode } from "../../errors/index.ts";
 import { requireField } from "../../carriers/index.ts";
-import { connectionFields } from "../request-head.ts";
+import { connectionFields } from "../field-rules.ts";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
 /**
