@@ -18,7 +18,7 @@ import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
-// Blocks of docs/gateway.md that are neither commands nor programs: a rule, an answer, a complaint at the start.
+// Blocks of docs/rest.md that are neither commands nor programs: a rule, an answer, a complaint at the start.
 
 function blockOf(language: string): string {
   const blocks = blocksRunBy("test/examples/documented-gateway.test.ts").filter((block) => block.language === language);

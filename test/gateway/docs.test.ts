@@ -9,7 +9,7 @@ import { isSince } from "../support/peer-version.ts";
 
 const root = join(import.meta.dirname, "../..");
 const guide = readFileSync(join(root, "docs/gateway.md"), "utf8");
-const section = guide.slice(guide.indexOf("## Options"), guide.indexOf("## HTTP on REST"));
+const section = guide.slice(guide.indexOf("## Options"), guide.indexOf("## Who may call"));
 const connect = "node_modules/@connectrpc/connect/dist/esm";
 
 /** Where options are declared, and how the guide writes their names. */

@@ -8,12 +8,11 @@ import type { Address, Field, HttpAnswer } from "../support/carriers/exchange.ts
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
 
-// The tables of docs/gateway.md that compare the gateway with its peers: what the two of requests say of the gateway is
+// The tables of docs/peers.md that compare the gateway with its peers: what the two of requests say of the gateway is
 // run here.
 
 const root = join(import.meta.dirname, "../..");
-const guide = readFileSync(join(root, "docs/gateway.md"), "utf8");
-const section = guide.slice(guide.indexOf("## Compared with its peers"));
+const page = readFileSync(join(root, "docs/peers.md"), "utf8");
 
 /** One row: what it is about, the gateway's own cell, and those of the four peers. */
 interface TableRow {
@@ -22,7 +21,7 @@ interface TableRow {
   readonly peers: readonly string[];
 }
 
-const tables = section
+const tables = page
   .split(/\n\n/)
   .filter((part) => part.startsWith("|"))
   .map((part) => part.trim().split("\n").slice(2).map(toRow));
