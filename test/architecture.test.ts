@@ -46,6 +46,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   },
   { from: "gateway/zlib", to: ["gateway/protocols"] },
   { from: "gateway/docs-page", to: ["gateway/calls", "gateway/protocols"] },
+  { from: "gateway/check", to: ["gateway", "gateway/rest", "gateway/json"] },
   { from: "gateway/health", to: ["gateway/calls", "gateway/gen"] },
   { from: "gateway/conventions", to: ["gateway/calls"] },
   { from: "gateway/opentelemetry", to: ["gateway/calls", "gateway/conventions"] },
@@ -145,7 +146,7 @@ test.each(["index.ts", "fetch/entry.ts"])("gateway/%s loads nothing of what has 
   expect(files.size).toBeGreaterThan(50);
   expect(
     [...files].filter((file) =>
-      /^gateway\/(conventions|docs-page|gen\/grpc|health|metrics|opentelemetry|reflection)\//.test(file),
+      /^gateway\/(check|conventions|docs-page|gen\/grpc|health|metrics|opentelemetry|reflection)\//.test(file),
     ),
   ).toEqual([]);
 });

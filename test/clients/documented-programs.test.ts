@@ -163,11 +163,6 @@ opened.value.close?.();`,
   },
   {
     page: "docs/migration.md",
-    start: "import { readFileSync }",
-    prints: ["4 services would start"],
-  },
-  {
-    page: "docs/migration.md",
     start: "const gateway = createGateway({\n  routes,\n  jsonOptions",
     before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
     after: `${listen}\n${ask("/plants/7?x=1&id=8", "DELETE")}`,

@@ -43,8 +43,14 @@ export async function bundle(
       chunkFileNames: ({ name }) => (name.includes("/") ? "[name].js" : "chunks/[name].js"),
       codeSplitting: {
         groups: [
-          // Also used by entries that load nothing of node: the next group would take it along with the docs page.
+          // Also used by entries that load nothing else of these: the next groups would take them along.
           { name: "negotiation", test: /\/protocols\/negotiation\.ts$/, priority: 1 },
+          { name: "error-code", test: /\/errors\/error-code\.ts$/, priority: 1 },
+          // Else what the command `check` needs of it would be a file more for everybody.
+          {
+            name: "calls",
+            test: /\/gateway\/(?:binary|calls|fetch|json|protocols|proxies|rest)\/(?!entry)|\/carriers\/[^/]+$/,
+          },
           // A module that looks for files beside itself keeps its place, so that the built one finds them too.
           { debugName: "in place", name: (file) => (looksBesideItself(file) ? nameInSource(file) : null) },
         ],

@@ -31,6 +31,23 @@ export function writeNodeEntries(built: string, entries: readonly Entry[]): void
   }
 }
 
+/** Writes the commands of a package into its folder `node/`, where they first check what is installed. */
+export function writeNodeCommands(built: string, paths: readonly string[]): void {
+  for (const path of paths) {
+    const file = join(built, "node", `${path}.js`);
+    mkdirSync(dirname(file), { recursive: true });
+    const from = (to: string): string => toSpecifier(relative(dirname(file), join(built, to)));
+    const checked = `try {
+  require("${from("node/requirements.js")}");
+  import("${from(`lib/${path}.js`)}");
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 2;
+}`;
+    writeFileSync(file, `#!/usr/bin/env node\n"use strict";\n${checked}\n`);
+  }
+}
+
 function toSpecifier(path: string): string {
   return path.startsWith(".") ? path : `./${path}`;
 }

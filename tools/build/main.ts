@@ -2,8 +2,16 @@ import { cpSync, globSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writePageScript } from "../../src/gateway/docs-page/page-script.ts";
 import { bundle } from "./bundle.ts";
-import { removeUnusedTypes, writeNodeEntries } from "./entries.ts";
-import { entriesOf, exportedPaths, projectFolder, publishedManifest, readManifest, sourceFolder } from "./manifest.ts";
+import { removeUnusedTypes, writeNodeCommands, writeNodeEntries } from "./entries.ts";
+import {
+  commandPaths,
+  entriesOf,
+  exportedPaths,
+  projectFolder,
+  publishedManifest,
+  readManifest,
+  sourceFolder,
+} from "./manifest.ts";
 
 // Makes dist/gateway, dist/operators and dist/plantstore, each as npm publishes it: `npm pack ./dist/gateway`. The
 // package.json files of the checkout point at source, so that everything in it runs without a build.
@@ -17,6 +25,8 @@ interface More {
   readonly started?: readonly string[];
   /** Whether it has source maps, which are more than all else; node reads them when it is told to. */
   readonly hasSourceMaps?: boolean;
+  /** Whether its commands are started from `node/`, which says what an installation lacks; else they do so themselves. */
+  readonly startsFromNode?: boolean;
   /** Other files and folders of the project, with their place in the package. */
   readonly others?: Readonly<Record<string, string>>;
 }
@@ -25,6 +35,7 @@ interface More {
 const packages: Readonly<Record<string, More>> = {
   gateway: {
     hasSourceMaps: true,
+    startsFromNode: true,
     others: {
       "proto/google": "proto/google",
       "src/gateway/docs-page/files": "lib/docs-page/files",
@@ -39,7 +50,8 @@ const packages: Readonly<Record<string, More>> = {
   },
 };
 
-for (const [folder, { started = [], hasSourceMaps = false, others = {} }] of Object.entries(packages)) {
+for (const [folder, more] of Object.entries(packages)) {
+  const { started = [], hasSourceMaps = false, startsFromNode = false, others = {} } = more;
   const source = join(sourceFolder, folder);
   const manifest = readManifest(join(source, "package.json"));
   const built = join(projectFolder, "dist", folder);
@@ -50,12 +62,14 @@ for (const [folder, { started = [], hasSourceMaps = false, others = {} }] of Obj
   const entries = bundled.filter(({ path }) => imported.includes(path));
   removeUnusedTypes(lib, entries);
   writeNodeEntries(built, entries);
+  if (startsFromNode) writeNodeCommands(built, commandPaths(manifest));
   for (const [from, to] of Object.entries(others)) {
     cpSync(join(projectFolder, from), join(built, to), { recursive: true });
   }
   cpSync(join(source, "README.md"), join(built, "README.md"));
   cpSync(join(projectFolder, "LICENSE"), join(built, "LICENSE"));
-  writeFileSync(join(built, "package.json"), `${JSON.stringify(publishedManifest(manifest, folder), null, 2)}\n`);
+  const published = publishedManifest(manifest, folder, startsFromNode ? "node" : "lib");
+  writeFileSync(join(built, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
 }
 
 // The scripts of the docs page, as one for browsers.

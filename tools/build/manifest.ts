@@ -76,11 +76,23 @@ export function publishedAddresses(repository: string | undefined, folder: strin
   };
 }
 
-/** Returns the package.json that is published: exports and commands are built files, and nothing is private. */
-export function publishedManifest(manifest: Manifest, folder: string): object {
+/** Returns the commands of a package, by their paths in it without an ending. */
+export function commandPaths({ bin = {} }: Manifest): readonly string[] {
+  return Object.values(bin).flatMap((file) => pathOf(file) ?? []);
+}
+
+/**
+ * Returns the package.json that is published: exports and commands are built files, and nothing is private.
+ *
+ * @param commandFolder - the folder that commands are started from
+ */
+export function publishedManifest(manifest: Manifest, folder: string, commandFolder: "lib" | "node"): object {
   const { repository } = readManifest(join(projectFolder, "package.json"));
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
-  const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [name, `./lib/${pathOf(source)}.js`]);
+  const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [
+    name,
+    `./${commandFolder}/${pathOf(source)}.js`,
+  ]);
   return {
     ...Object.fromEntries(Object.entries(manifest).filter(([member]) => member !== "private")),
     ...publishedAddresses(repository, folder),

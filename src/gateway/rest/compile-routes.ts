@@ -47,6 +47,19 @@ export function compileRestRoutes(
   options: RestRouteOptions = {},
   constraints: RouteConstraints = {},
 ): RestRoutes {
+  const { routes, problems } = surveyRestRoutes(methods, options, constraints);
+  if (problems.length > 0) {
+    throw withCode(new Error(`the HTTP rules have problems:\n${problems.join("\n")}`), "ERR_HTTP_RULES");
+  }
+  return routes;
+}
+
+/** Compiles rules as {@link compileRestRoutes} does, and returns the problems beside the bindings that have none. */
+export function surveyRestRoutes(
+  methods: Iterable<DescMethod>,
+  options: RestRouteOptions = {},
+  constraints: RouteConstraints = {},
+): { readonly routes: RestRoutes; readonly problems: readonly string[] } {
   return new Compiler([...methods], options, constraints).compile();
 }
 
@@ -66,7 +79,7 @@ class Compiler {
     this.#table = new RouteTable(options.fullyDecodeReservedExpansion);
   }
 
-  compile(): RestRoutes {
+  compile(): ReturnType<typeof surveyRestRoutes> {
     const { requestPathPrefix = "", reservedPaths = [] } = this.#constraints;
     if (requestPathPrefix !== "" && !isPathPrefix(requestPathPrefix)) {
       this.#problems.push(`requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`);
@@ -82,13 +95,11 @@ class Compiler {
     const reserved = new Set([...this.#methods.map(procedureOf), ...reservedPaths]);
     for (const method of this.#methods) this.#addMethod(method, findRule, reserved);
     for (const { binding, by } of findShadowedBindings(this.#table, this.#bindings)) {
-      const take = `${by.map(describe).join(" and ")} ${by.length === 1 ? "takes" : "take"} every path of it`;
-      this.#problems.push(`${describe(binding)}: is never reached, ${take}; omit leaves out an RPC`);
+      const take = `${by.map(describeBinding).join(" and ")} ${by.length === 1 ? "takes" : "take"} every path of it`;
+      this.#problems.push(`${describeBinding(binding)}: is never reached, ${take}; omit leaves out an RPC`);
     }
-    if (this.#problems.length > 0) {
-      throw withCode(new Error(`the HTTP rules have problems:\n${this.#problems.join("\n")}`), "ERR_HTTP_RULES");
-    }
-    return { bindings: this.#bindings, match: this.#table.match.bind(this.#table) };
+    const routes = { bindings: this.#bindings, match: this.#table.match.bind(this.#table) };
+    return { routes, problems: this.#problems };
   }
 
   #addMethod(method: DescMethod, findRule: FindHttpRule, reserved: ReadonlySet<string>): void {
@@ -117,7 +128,7 @@ class Compiler {
     const path = fixedPathOf(template);
     if (path !== undefined && reserved.has(path)) throw new RuleProblem("has the path of an RPC or an endpoint");
     const taken = this.#table.add(pattern.httpMethod, template, binding);
-    if (taken !== undefined) throw new RuleProblem(`is the same as ${describe(taken)}`);
+    if (taken !== undefined) throw new RuleProblem(`is the same as ${describeBinding(taken)}`);
     this.#bindings.push(binding);
   }
 
@@ -132,7 +143,8 @@ class Compiler {
   }
 }
 
-function describe({ method, pattern }: RestBinding): string {
+/** Names a binding: `package.Service.Method: GET /v1/{id}`. */
+export function describeBinding({ method, pattern }: RestBinding): string {
   return `${selectorOf(method)}: ${pattern.httpMethod} ${pattern.pathTemplate}`;
 }
 

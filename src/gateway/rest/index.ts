@@ -22,15 +22,24 @@ export {
 } from "./error-to-rest.ts";
 export { type OutsideHttpRule, parseHttpRules } from "./http-rule.ts";
 export { type StreamForm, streamFormsOf } from "./stream-form.ts";
-export { compileRestRoutes, type RestMatch, type RestRoutes, type RouteConstraints } from "./compile-routes.ts";
+export {
+  compileRestRoutes,
+  describeBinding,
+  type RestMatch,
+  type RestRoutes,
+  type RouteConstraints,
+  surveyRestRoutes,
+} from "./compile-routes.ts";
 export type { OnIgnored, RestOptions, RestRouteOptions } from "./rest-options.ts";
 export { formType } from "./body-format.ts";
 export { type FormPlace, formPlaceOf } from "./form-body.ts";
 export { leafOf, resolveFieldPath } from "./field-path.ts";
 export {
+  isMultiSegment,
   type PathTemplate,
   printPathTemplate,
   printTemplateLiteral,
   type TemplateSegment,
   type TemplateVariable,
 } from "./path-template.ts";
+export { findUpdateMask } from "./update-mask.ts";

@@ -53,6 +53,7 @@ export const blockRules: readonly BlockRule[] = [
   { page: "docs/gateway.md", language: "yaml", run: { by: "test/package/first-program.test.ts" } },
   { page: "README.md", language: "ts", start: "import { createGateway }", run: { by: "test/clients/readme.test.ts" } },
   { page: "README.md", language: "console", run: { by: "test/clients/readme.test.ts" } },
+  { page: "docs/migration.md", language: "sh", run: { by: "test/package/check.test.ts" } },
   { page: "docs/packages.md", language: "sh", run: { by: "test/package/install.test.ts" } },
   { page: "docs/demo.md", language: "console", run: { by: "test/clients/demo.test.ts" } },
   { page: "docs/clients.md", language: "sh", run: { by: "test/clients/documented-shell.test.ts" } },

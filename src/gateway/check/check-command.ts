@@ -1,0 +1,124 @@
+import { parseArgs } from "node:util";
+import type { DescService } from "@bufbuild/protobuf";
+import { type OutsideHttpRule, parseHttpRules } from "../rest/index.ts";
+import { type Peer, peers } from "./differences.ts";
+import { InputProblem, messageOf, readBytes, readServices } from "./read-services.ts";
+import { writeReport } from "./report.ts";
+import { parseSwitches, switchNames, toRestOptions } from "./rest-switches.ts";
+import { survey } from "./survey.ts";
+
+const usage = `Usage: npx @plantstore/gateway check SET [options]
+
+Says whether the gateway would start with the services of SET, a binary descriptor set, and what is otherwise than
+with connect-node, grpc-gateway and Envoy. SET comes from \`buf build -o set.binpb\`, or from
+\`protoc --include_imports --descriptor_set_out=set.binpb\`.
+
+  --service NAME   these services alone; NAME ends with * for all that begin so; may be repeated
+  --from PEER      what is otherwise than with ${peers.join(", ")}; may be repeated
+  --rest OPTION    with this option of rest for all services; may be repeated:
+                   ${wrap(switchNames, 19)}
+  --omit RPC       with this RPC in rest.omit, as package.Service.Method; may be repeated
+  --rules FILE     with these rules from outside: google.api.Http, or a service config, as JSON
+  --all            lists every binding
+  -h, --help       prints this
+
+Exit code: 0 if the gateway would start, 1 if not, 2 if what was given cannot be read.`;
+
+/** Where a command writes to. */
+export interface Output {
+  readonly print: (text: string) => void;
+  readonly complain: (text: string) => void;
+}
+
+/**
+ * Runs `check` with the words of a command line.
+ *
+ * @returns the exit code: 0 if a gateway would start, 1 if not, 2 for words or files that cannot be used
+ */
+export async function checkCommand(words: readonly string[], { print, complain }: Output): Promise<number> {
+  try {
+    const given = parseWords(words);
+    if (given === "help") {
+      print(usage);
+      return 0;
+    }
+    const { file, switches, from, omit, rulesFile, isMeant, all } = given;
+    const services = (await readServices(file)).filter(isMeant);
+    if (services.length === 0) throw new InputProblem(`${file} has no service of such a name`);
+    const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
+    const rest = { ...toRestOptions(switches), omit, rules, ignoreUnregistered: true };
+    const found = await survey(services, rest, { switches, from });
+    print(writeReport(file, found, { from, all }));
+    return found.refusals.length === 0 ? 0 : 1;
+  } catch (error) {
+    // Of a defect too: whoever checks a definition can do nothing with a stack.
+    complain(error instanceof InputProblem ? error.message : `the definition cannot be checked: ${messageOf(error)}`);
+    return 2;
+  }
+}
+
+function parseWords(words: readonly string[]) {
+  const { values, positionals } = parse(words);
+  if (values.help === true) return "help";
+  const [command, file, ...others] = positionals;
+  if (command !== "check" || file === undefined || others.length > 0) throw new InputProblem(usage);
+  const { service = [], from = [], rest = [], omit = [], rules: rulesFile, all = false } = values;
+  const names = service.map((name) => (name.endsWith("*") ? { prefix: name.slice(0, -1) } : { name }));
+  return {
+    file,
+    switches: parseSwitches(rest),
+    from: from.length === 0 ? peers : from.map(parsePeer),
+    omit,
+    rulesFile,
+    all,
+    isMeant: ({ typeName }: DescService): boolean =>
+      names.length === 0 ||
+      names.some(({ name, prefix }) => (prefix === undefined ? typeName === name : typeName.startsWith(prefix))),
+  };
+}
+
+function parse(words: readonly string[]) {
+  const several = { type: "string", multiple: true } as const;
+  const options = {
+    service: several,
+    from: several,
+    rest: several,
+    omit: several,
+    rules: { type: "string" },
+    all: { type: "boolean" },
+    help: { type: "boolean", short: "h" },
+  } as const;
+  try {
+    return parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new InputProblem(`${messageOf(error)}\n\n${usage}`);
+  }
+}
+
+function parsePeer(name: string): Peer {
+  const peer = peers.find((each) => each === name.toLowerCase());
+  if (peer === undefined) throw new InputProblem(`--from knows no ${name}, only ${peers.join(", ")}`);
+  return peer;
+}
+
+/** Reads the rules of a google.api.Http, or of the `http` part of a service config. */
+async function readRules(path: string): Promise<readonly OutsideHttpRule[]> {
+  const text = new TextDecoder().decode(await readBytes(path));
+  try {
+    const config: unknown = JSON.parse(text);
+    const http = typeof config === "object" && config !== null && "http" in config ? config.http : config;
+    return parseHttpRules(JSON.stringify(http));
+  } catch (error) {
+    throw new InputProblem(`${path} is no google.api.Http as JSON: ${messageOf(error)}`);
+  }
+}
+
+function wrap(names: readonly string[], indent: number): string {
+  const lines: string[] = [""];
+  for (const name of names) {
+    const line = lines.at(-1) ?? "";
+    if (line.length + name.length > 90) lines.push(name);
+    else lines[lines.length - 1] = line === "" ? name : `${line}, ${name}`;
+  }
+  return lines.join(`,\n${" ".repeat(indent)}`);
+}

@@ -1,0 +1,80 @@
+import { createReadStream } from "node:fs";
+import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
+import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+
+/** Bytes of a file that is read: all of Google's APIs are 30 MB, and a file that is no definition may be anything. */
+export const fileMaxBytes: number = 200 * 1024 * 1024;
+
+/** Why a file or an argument cannot be used, in a sentence for whoever typed the command. */
+export class InputProblem extends Error {}
+
+/**
+ * Reads the services of a file with a binary google.protobuf.FileDescriptorSet, or an image of buf, which is one too.
+ *
+ * @throws InputProblem for a file that is none, or lacks what its files import
+ */
+export async function readServices(path: string): Promise<readonly DescService[]> {
+  const set = parseSet(path, await readBytes(path));
+  const names = new Set(set.file.map(({ name }) => name));
+  const missing = new Set(set.file.flatMap(({ dependency }) => dependency.filter((name) => !names.has(name))));
+  if (missing.size > 0) {
+    const [first = ""] = missing;
+    const others = missing.size === 1 ? "" : `, and ${missing.size - 1} more`;
+    throw new InputProblem(`${path} lacks files that others in it import: ${first}${others}. ${howTo}`);
+  }
+  try {
+    const services = [...createFileRegistry(set)].filter((type) => type.kind === "service");
+    if (services.length > 0) return services;
+  } catch (error) {
+    throw new InputProblem(`${path} is no valid definition: ${messageOf(error)}`);
+  }
+  throw new InputProblem(`${path} has no service in it`);
+}
+
+const howTo = "Make it by `buf build -o set.binpb`, or `protoc --include_imports --descriptor_set_out=set.binpb`";
+
+/**
+ * Reads a file, or what comes out of a pipe.
+ *
+ * @throws InputProblem if it cannot be read, is empty, or is larger than {@link fileMaxBytes}
+ */
+export async function readBytes(path: string): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  try {
+    // A byte more than is allowed tells that there is more.
+    for await (const piece of createReadStream(path, { end: fileMaxBytes })) {
+      pieces.push(piece);
+      length += piece.length;
+    }
+  } catch (error) {
+    throw new InputProblem(`${path} cannot be read: ${messageOf(error)}`);
+  }
+  if (length > fileMaxBytes) throw new InputProblem(`${path} is larger than ${fileMaxBytes} bytes`);
+  if (length === 0) throw new InputProblem(`${path} is empty. ${howTo}`);
+  return Buffer.concat(pieces, length);
+}
+
+function parseSet(path: string, bytes: Uint8Array): FileDescriptorSet {
+  const none = (reason: string): InputProblem =>
+    new InputProblem(`${path} is no binary descriptor set: it ${reason}. ${howTo}`);
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw none("is compressed by gzip");
+  // The tag of a set's only field, `file`.
+  if (bytes[0] !== 0x0a) throw none(isText(bytes) ? "is text" : "begins with something else than a file");
+  try {
+    return fromBinary(FileDescriptorSetSchema, bytes);
+  } catch (error) {
+    throw none(isText(bytes) ? "is text" : `is cut short, or no protobuf (${messageOf(error)})`);
+  }
+}
+
+/** Returns whether what a file begins with is text, as .proto files and descriptor sets in JSON are. */
+function isText(bytes: Uint8Array): boolean {
+  // eslint-disable-next-line no-control-regex
+  return !/[\x00-\x08\x0e-\x1f\x7f-\xff]/.test(Buffer.from(bytes.subarray(0, 1000)).toString("latin1"));
+}
+
+/** Returns what an error says. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,16 @@
+import { create, type DescFile, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+
+/** Returns a binary google.protobuf.FileDescriptorSet of files and all that they import, as buf writes it. */
+export function descriptorSetOf(...files: readonly DescFile[]): Uint8Array {
+  const all = new Set<DescFile>();
+  const add = (file: DescFile): void => {
+    file.dependencies.forEach(add);
+    all.add(file);
+  };
+  files.forEach(add);
+  return toBinary(
+    FileDescriptorSetSchema,
+    create(FileDescriptorSetSchema, { file: [...all].map(({ proto }) => proto) }),
+  );
+}
