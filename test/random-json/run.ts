@@ -1,11 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { Dice } from "../support/dice.ts";
+import { writeRandomJson } from "../support/gateway/both-json-writers.ts";
 import { readBothWays } from "../support/gateway/both-readers.ts";
 import { testSeed } from "../support/test-seed.ts";
 
 // `npm run test:random-json`: random JSON texts for messages of many types, hostile ones among them. The quick reader,
-// which has JSON.parse read the text, must come to the same message, or the same error, as the exact one.
+// which has JSON.parse read the text, must come to the same message, or the same error, as the exact one. And random
+// messages, one for each text: code made for the type must write the same text as the exact writer, or leave it to that.
 //
 // `-- --texts 10000000 --seconds 3600` for longer; a text that is read differently names its seed, `-- --seed 42`
 // repeats it. Some faults show only after other texts: then start with an earlier seed, and more texts.
@@ -28,12 +30,17 @@ while (read < most && performance.now() < untilMs && problems.length < 10) {
   const { isTaken, problem } = readBothWays(new Dice(first + read));
   if (problem !== undefined) problems.push(`seed ${String(first + read)}: ${problem}`);
   if (isTaken) taken += 1;
+  try {
+    writeRandomJson(first + read);
+  } catch (error) {
+    problems.push(`seed ${String(first + read)}: ${error instanceof Error ? error.message : String(error)}`);
+  }
   read += 1;
 }
 
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 process.stdout.write(
-  `${String(read)} texts, ${String(taken)} of them messages; ${String(problems.length)} were read differently\n`,
+  `${String(read)} texts, ${String(taken)} of them messages; ${String(problems.length)} were read or written differently\n`,
 );
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) {

@@ -1,6 +1,6 @@
 import { type BinaryReadOptions, type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
 import { ByteSource } from "./byte-source.ts";
-import { mayMakeCode } from "./made-code.ts";
+import { mayMakeCode } from "../made-code/index.ts";
 import { type MessageReader, messageReader } from "./message-reader.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 

@@ -1,7 +1,7 @@
 import { type BinaryWriteOptions, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import { allocateBytes } from "../carriers/index.ts";
 import { ByteTarget, tooSmall } from "./byte-target.ts";
-import { mayMakeCode } from "./made-code.ts";
+import { mayMakeCode } from "../made-code/index.ts";
 import { type MessageWriter, messageWriter } from "./message-writer.ts";
 
 /** Bytes that are kept for the next message. */

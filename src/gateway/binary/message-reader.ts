@@ -11,11 +11,9 @@ import {
   smallIntegers,
   unsure,
 } from "./byte-source.ts";
-import { makeFunction } from "./made-code.ts";
-import { type MessageClass, messageClass } from "./message-class.ts";
+import { makeFunction, type MessageClass, messageClass, TypeScope } from "../made-code/index.ts";
 import { readerText } from "./reader-text.ts";
 import { readText } from "./text-reader.ts";
-import { TypeScope } from "./type-scope.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
 type ReadMessage = (source: ByteSource, message: Message, end: number, endTag: number) => void;

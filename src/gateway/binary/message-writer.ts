@@ -21,10 +21,8 @@ import {
   writeUint64,
   writeVarint32,
 } from "./byte-target.ts";
-import { makeFunction } from "./made-code.ts";
-import { type MessageClass, messageClass } from "./message-class.ts";
+import { makeFunction, type MessageClass, messageClass, TypeScope } from "../made-code/index.ts";
 import { writeText } from "./text-writer.ts";
-import { TypeScope } from "./type-scope.ts";
 import { writerText } from "./writer-text.ts";
 
 type WriteMessage = (target: ByteTarget, message: Message) => void;

@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import { WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf } from "./fields.ts";
-import { literal } from "./type-scope.ts";
+import { literal } from "../made-code/index.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
 /** Names for what the text of a writer refers to. */

@@ -100,10 +100,13 @@ function createPresenceWriter(field: SingularField, write: ValueWriter): FieldWr
   };
 }
 
+/** Returns the value of which a field of implicit presence is left out, if it is no float and no bytes. */
 // The first value of an enum is not 0 in every edition.
-function zeroOf(field: SingularField): unknown {
+export function zeroOf(field: DescField): unknown {
   if (field.enum !== undefined) return field.enum.values[0]?.number;
-  return field.scalar === undefined ? nothing : scalarZeroValue(field.scalar, field.longAsString);
+  return field.scalar === undefined
+    ? nothing
+    : scalarZeroValue(field.scalar, "longAsString" in field && field.longAsString);
 }
 
 /**

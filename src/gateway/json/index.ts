@@ -1,13 +1,15 @@
 /**
  * Which message is this JSON? Strict proto3 JSON, with int64 read from the source text and never through a double.
  *
- * Flow: bytes → UTF-8 text → the value that `JSON.parse` makes of it (parse-plain) → fields by descriptor
- * (plain-readers) → message. Where that may lose something, and where something is wrong, the text is read once more:
- * tokens (json-scanner) → fields by descriptor (message-reader, field-reader, well-known-readers) → message, or what is
- * wrong with which field. That way is the truth, the other one is three times as fast. A value in a URL is spelled as
- * in JSON, too: text-forms parses both.
+ * Flow: bytes → UTF-8 text → the value that `JSON.parse` makes of it (parse-plain) → message, by code that is made for
+ * its type (made-reader, made-reader-text, plain-values). Where that may lose something, and where something is wrong,
+ * the text is read once more: tokens (json-scanner) → fields by descriptor (message-reader, field-reader,
+ * well-known-readers) → message, or what is wrong with which field. That way is the truth, the other one is five times
+ * as fast. A value in a URL is spelled as in JSON, too: text-forms parses both.
  *
- * Back: message → text (message-writer, field-writer, well-known-writers, value-writers).
+ * Back: message → objects, by code that is made for its type (made-writer, made-writer-text, json-forms, json-elements)
+ * → text, by `JSON.stringify`. Again what is rare or wrong goes another way, to which the text is held: message → text
+ * (message-writer, field-writer, well-known-writers, value-writers).
  */
 export {
   type BodyRules,

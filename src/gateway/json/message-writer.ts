@@ -85,6 +85,7 @@ function beginAny(typeUrl: string): string {
 // An Any may contain a field mask.
 const typesOfMasks: ReadonlySet<string> = new Set([FieldMaskSchema.typeName, AnySchema.typeName]);
 
-const mayHoldMask = oncePer((desc: DescMessage): boolean =>
+/** Returns whether a message of this type may hold a field mask, at any depth. */
+export const mayHoldMask: (desc: DescMessage) => boolean = oncePer((desc: DescMessage): boolean =>
   mayHold(desc, ({ typeName }) => typesOfMasks.has(typeName)),
 );

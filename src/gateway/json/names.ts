@@ -12,12 +12,15 @@ function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string
   return new Map([...byJsonName, ...descs.map((desc): [string, Desc] => [desc.name, desc])]);
 }
 
-const fieldsOf = oncePer((message: DescMessage) => byNames(message.fields));
+/** Returns the fields of a message by all their names: the proto name and the JSON name. */
+export const fieldsByName: (message: DescMessage) => ReadonlyMap<string, DescField> = oncePer((message: DescMessage) =>
+  byNames(message.fields),
+);
 const valuesOf = oncePer((desc: DescEnum) => byNames(desc.values));
 
 /** Finds a field by its proto name or its JSON name. */
 export function findField(message: DescMessage, name: string): DescField | undefined {
-  return fieldsOf(message).get(name);
+  return fieldsByName(message).get(name);
 }
 
 /**
@@ -36,6 +39,12 @@ export function enumNumberByName(desc: DescEnum, name: string, short = false): n
 export function shortEnumName(desc: DescEnum, name: string): string | undefined {
   const short = desc.sharedPrefix === undefined ? undefined : name.slice(desc.sharedPrefix.length);
   return short === undefined || valuesOf(desc).has(short) ? undefined : short;
+}
+
+/** Returns the numbers of the values of an enum by all their names, as {@link enumNumberByName} finds them. */
+export function enumNumbers(desc: DescEnum, short: boolean): ReadonlyMap<string | undefined, number> {
+  const numbers = [...valuesOf(desc)].map(([name, { number }]): [string, number] => [name, number]);
+  return short ? new Map([...shortNamesOf(desc), ...numbers]) : new Map(numbers);
 }
 
 const shortNamesOf = oncePer((desc: DescEnum): ReadonlyMap<string | undefined, number> => {

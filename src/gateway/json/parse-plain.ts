@@ -1,33 +1,35 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { surveyText } from "./survey-text.ts";
 
+/** A JSON text as `JSON.parse` has it. */
+export interface PlainText {
+  readonly value: JsonValue;
+  /** How many strings there are in the text, names included. Of two equal names, the value has one. */
+  readonly strings: number;
+  /** Whether a string may have a lone surrogate. */
+  readonly mayBeLone: boolean;
+}
+
 /**
- * Parses a JSON text by `JSON.parse`, if nothing of it is lost by that.
+ * Parses a JSON text by `JSON.parse`, if whatever is lost by that can be seen by counting strings.
  *
  * @param canonical - whether integers must be in canonical form
  * @returns `undefined` when the text is not JSON, or when there is something in it that the value does not show or a
- * message cannot have: a name twice in an object, a name with an escape, a number that is rounded to an integer or is too large, a lone
- * surrogate, more than 100 levels
+ * message cannot have: a name with an escape, a number that is rounded to an integer, more than 100 levels
  */
-export function parsePlain(text: string, canonical: boolean): JsonValue | undefined {
+export function parsePlain(text: string, canonical: boolean): PlainText | undefined {
   const survey = surveyText(text, canonical);
   if (survey === undefined) return undefined;
-  const { strings, hasUnicodeEscapes } = survey;
-  const value = parseText(text);
-  return value !== undefined && countStrings(value, hasUnicodeEscapes) === strings ? value : undefined;
-}
-
-function parseText(text: string): JsonValue | undefined {
   try {
     const value: JsonValue = JSON.parse(text);
-    return value;
+    return { value, strings: survey.strings, mayBeLone: survey.hasUnicodeEscapes };
   } catch {
     return undefined;
   }
 }
 
-// Counts the strings in a value; NaN when one has a lone surrogate, or a number is infinite.
-function countStrings(value: JsonValue, mayBeLone: boolean): number {
+/** Counts the strings in a value, names included; NaN when one has a lone surrogate, or a number is infinite. */
+export function countStrings(value: JsonValue, mayBeLone: boolean): number {
   if (typeof value === "string") return mayBeLone && !value.isWellFormed() ? Number.NaN : 1;
   if (typeof value === "number") return Number.isFinite(value) ? 0 : Number.NaN;
   if (typeof value !== "object" || value === null) return 0;

@@ -3,16 +3,21 @@ import { isMessage } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
+import { mayMakeCode } from "../made-code/index.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
-import { asFieldValues, type FieldValues, refuseOtherMember } from "./field-values.ts";
+import { asFieldValues, createFieldSetter, type FieldValues, refuseOtherMember } from "./field-values.ts";
 import { JsonScanner } from "./json-scanner.ts";
 import { messageReaders } from "./message-reader.ts";
+import { createMadeReaders, type MadeReaders } from "./made-reader.ts";
 import { parsePlain } from "./parse-plain.ts";
-import { createPlainReaders, type PlainFieldReader, type PlainReaders, unsure } from "./plain-readers.ts";
+import type { PlainReader, ReadState } from "./plain-values.ts";
 import type { BoundFields, FieldNotes, ReadContext } from "./read-context.ts";
+import { findField } from "./names.ts";
 import { requireFields } from "./required-fields.ts";
+import { unsure } from "./unsure.ts";
 import { UnknownNames } from "./unknown-names.ts";
+import { decodeUtf8 } from "./utf8-text.ts";
 
 /** Options of {@link readJson}. */
 export interface ReadJsonOptions {
@@ -39,8 +44,6 @@ export interface JsonReadResult<Desc extends DescMessage> {
   /** Empty if unknown fields are refused. */
   readonly ignored: UnknownNames;
 }
-
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * Reads a message from JSON text. An int64 never passes through a double, and whatever RFC 8259 or the proto3 JSON
@@ -99,11 +102,10 @@ export function readPartialJson<Desc extends DescMessage>(
       if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, { bound, into });
       return asMessageOf(desc, context.messages.readerOf(desc)(context));
     },
-    (value, readers) => {
-      const message = asMessageOf(desc, readers.of(desc)(value));
-      return into === undefined
-        ? message
-        : mergeInto(asMessageOf(desc, into), message, value, readers.fieldsOf(desc), bound);
+    (readers) => readers.of(desc),
+    (value, plain) => {
+      const message = asMessageOf(desc, value);
+      return into === undefined ? message : mergeInto(desc, asMessageOf(desc, into), message, plain, bound);
     },
   );
 }
@@ -123,6 +125,7 @@ export function createJsonFieldReader(
   { bound, sameAsBound }: BodyRules,
 ): JsonFieldReader {
   const reader = createFieldReader(field);
+  const store = createFieldSetter(field);
   const below = bound.get(field);
   const read = (context: ReadContext, message: Message): void => {
     context.path.push(field);
@@ -139,9 +142,11 @@ export function createJsonFieldReader(
       options,
       { sameAsBound, notes },
       (context) => read(context, message),
-      (value, readers) => {
-        if (below !== undefined) throw unsure;
-        readers.fieldsOf(field.parent).get(field.name)?.read(message, value);
+      (readers) => (below === undefined ? readers.ofField(field) : undefined),
+      (value, plain) => {
+        if (plain === null && !reader.nullIsValue) return;
+        if (isOneofSet(message, field)) throw unsure;
+        store(message, value);
       },
     ).ignored;
 }
@@ -155,23 +160,25 @@ function readText<Value>(
   options: ReadServiceJsonOptions,
   rules: TextRules,
   readExactly: (context: ReadContext) => Value,
-  readPlain: (value: JsonValue, readers: PlainReaders) => Value,
+  readerOf: (readers: MadeReaders) => PlainReader | undefined,
+  take: (value: unknown, json: JsonValue) => Value,
 ): { readonly message: Value; readonly ignored: UnknownNames } {
   const rejectUnknown = options.unknownFields !== "ignore";
-  const spelling = spellingOf(options);
+  const readers = readersOf(options);
   const unknown = new UnknownNames();
   const path: PathStep[] = [];
   try {
     const text = toText(json);
     // What a text sets is noted by the exact reader.
-    const quickly = rules.notes === undefined ? readQuickly(text, spelling, readPlain) : undefined;
+    const reader = rules.notes === undefined && mayMakeCode() ? readerOf(readers) : undefined;
+    const quickly = reader && readQuickly(text, readers.spelling.canonical, reader, take);
     if (quickly !== undefined) return { message: quickly.value, ignored: unknown };
     const context: ReadContext = {
       ...rules,
       scanner: new JsonScanner(text),
       rejectUnknown,
-      shortEnumNames: spelling.shortEnumNames,
-      canonicalIntegers: spelling.canonical,
+      shortEnumNames: readers.spelling.shortEnumNames,
+      canonicalIntegers: readers.spelling.canonical,
       registry: options.registry,
       unknown,
       path,
@@ -190,40 +197,47 @@ function readText<Value>(
   }
 }
 
-function spellingOf({ canonicalIntegers, shortEnumNames }: ReadServiceJsonOptions): PlainReaders {
+function readersOf({ canonicalIntegers, shortEnumNames }: ReadServiceJsonOptions): MadeReaders {
   return (canonicalIntegers === true ? canonical : anySpelling)[shortEnumNames === true ? 1 : 0];
 }
 
-const anySpelling = [createPlainReaders(false, false), createPlainReaders(false, true)] as const;
-const canonical = [createPlainReaders(true, false), createPlainReaders(true, true)] as const;
+const readersByShortNames = (canonical: boolean): readonly [MadeReaders, MadeReaders] => [
+  createMadeReaders({ canonical, shortEnumNames: false }),
+  createMadeReaders({ canonical, shortEnumNames: true }),
+];
+const anySpelling = readersByShortNames(false);
+const canonical = readersByShortNames(true);
 
 function readQuickly<Value>(
   text: string,
-  readers: PlainReaders,
-  read: (value: JsonValue, readers: PlainReaders) => Value,
+  canonicalIntegers: boolean,
+  reader: PlainReader,
+  take: (value: unknown, json: JsonValue) => Value,
 ): { readonly value: Value } | undefined {
-  const json = parsePlain(text, readers.canonical);
-  if (json === undefined) return undefined;
+  const plain = parsePlain(text, canonicalIntegers);
+  if (plain === undefined) return undefined;
+  const state: ReadState = { strings: 0, mayBeLone: plain.mayBeLone };
   try {
-    return { value: read(json, readers) };
-  } catch (error) {
-    if (error === unsure) return undefined;
-    throw error;
+    const value = reader.read(plain.value, state);
+    // Fewer where a name is there twice.
+    return state.strings === plain.strings ? { value: take(value, plain.value) } : undefined;
+  } catch {
+    // The exact reader says what is wrong, if anything is.
+    return undefined;
   }
 }
 
 // Moves the fields that a text has set into the message in which the path has set its own.
 function mergeInto<Shape extends Message>(
+  desc: DescMessage,
   into: Shape,
   message: Message,
-  value: JsonValue,
-  readers: ReadonlyMap<string, PlainFieldReader>,
+  json: JsonValue,
   bound: BoundFields,
 ): Shape {
   const from: FieldValues = message;
   const target: FieldValues = into;
-  const names = Object.keys(value ?? {});
-  const fields = names.flatMap((name) => readers.get(name)?.field ?? []);
+  const fields = Object.keys(json ?? {}).flatMap((name) => findField(desc, name) ?? []);
   // Before the first is moved, so that nothing is when one cannot be.
   if (fields.some((field) => bound.has(field) || isOneofSet(target, field))) throw unsure;
   for (const { localName, oneof } of fields) {
@@ -248,7 +262,7 @@ function toText(json: Uint8Array | string): string {
     throw new FieldProblem("not JSON: a lone surrogate in the text");
   }
   try {
-    return utf8.decode(json);
+    return decodeUtf8(json);
   } catch {
     throw new FieldProblem("not JSON: the bytes are not UTF-8");
   }

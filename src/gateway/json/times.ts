@@ -70,7 +70,7 @@ function parseOffset(text: string, start: number): number {
   return sign === "-" ? -seconds : seconds;
 }
 
-// Returns a date in days since 1970-01-01; NaN for a day that does not exist. See printDate for the calendar.
+// Returns a date in days since 1970-01-01; NaN for a day that does not exist. See dateOf for the calendar.
 function parseDate(year: number, month: number, day: number): number {
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
   const days = month === 2 && isLeap ? 29 : (daysOfMonths[month] ?? Number.NaN);
@@ -97,29 +97,57 @@ export function printTimestamp({ seconds, nanos }: Pick<Timestamp, "seconds" | "
   if (!isNanos(nanos) || nanos < 0) throw new Error("the nanos of a timestamp are from 0 to 999999999");
   const day = Math.floor(time / secondsPerDay);
   const second = time - day * secondsPerDay;
-  const clock = `${twoDigits[Math.floor(second / 3600)]}:${twoDigits[Math.floor(second / 60) % 60]}:${twoDigits[second % 60]}`;
-  return `${printDate(day)}T${clock}${printNanos(nanos)}Z`;
+  const clock = part(second, 3600) * 10_000 + (part(second, 60) % 60) * 100 + (second % 60);
+  return joinDigits(dateOf(day), clock, nanos);
 }
 
-// Days in the proleptic Gregorian calendar, counted from 1970-01-01. A year begins in March here, so that the leap day
-// is its last, and an era of 400 years begins with year 0. A Date takes five times as long.
-function printDate(day: number): string {
+// Returns a day, counted from 1970-01-01, as the number that its digits are: 20240229. The calendar is the proleptic
+// Gregorian one. A year begins in March here, so that the leap day is its last, and an era of 400 years with year 0. A
+// Date takes ten times as long.
+function dateOf(day: number): number {
   const sinceYear0 = day + daysBefore1970;
   const era = Math.floor(sinceYear0 / daysPerEra);
   const dayOfEra = sinceYear0 - era * daysPerEra;
-  const leapDays =
-    Math.floor(dayOfEra / 1460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / (daysPerEra - 1));
-  const yearOfEra = Math.floor((dayOfEra - leapDays) / 365);
-  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
-  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
+  const leapDays = part(dayOfEra, 1460) - part(dayOfEra, 36_524) + part(dayOfEra, daysPerEra - 1);
+  const yearOfEra = part(dayOfEra - leapDays, 365);
+  const dayOfYear = dayOfEra - (365 * yearOfEra + part(yearOfEra, 4) - part(yearOfEra, 100));
+  const monthFromMarch = part(5 * dayOfYear + 2, 153);
   const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
   const year = era * 400 + yearOfEra + (month < 3 ? 1 : 0);
-  const dayOfMonth = dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1;
-  return `${twoDigits[Math.floor(year / 100)]}${twoDigits[year % 100]}-${twoDigits[month]}-${twoDigits[dayOfMonth]}`;
+  return (year * 100 + month) * 100 + dayOfYear - part(153 * monthFromMarch + 2, 5) + 1;
 }
 
-// Of centuries, years, months, days, hours, minutes and seconds.
-const twoDigits = Array.from({ length: 100 }, (_, value) => String(value).padStart(2, "0"));
+// The quotient of two numbers that are not negative and below 2^31, as an integer for V8, too.
+function part(value: number, unit: number): number {
+  return (value / unit) | 0;
+}
+
+// All characters at once, because V8 keeps a text that is put together as a tree of its parts, and JSON.stringify takes
+// much longer to write whatever holds one.
+function joinDigits(date: number, clock: number, nanos: number): string {
+  const [y1, y2, y3, y4] = [codeOf(date, 1e7), codeOf(date, 1e6), codeOf(date, 1e5), codeOf(date, 1e4)];
+  const [m1, m2, d1, d2] = [codeOf(date, 1e3), codeOf(date, 100), codeOf(date, 10), codeOf(date, 1)];
+  const [h1, h2, n1, n2] = [codeOf(clock, 1e5), codeOf(clock, 1e4), codeOf(clock, 1e3), codeOf(clock, 100)];
+  const [s1, s2] = [codeOf(clock, 10), codeOf(clock, 1)];
+  const text = String.fromCharCode;
+  if (nanos === 0) return text(y1, y2, y3, y4, dash, m1, m2, dash, d1, d2, T, h1, h2, colon, n1, n2, colon, s1, s2, Z);
+  const [f1, f2, f3] = [codeOf(nanos, 1e8), codeOf(nanos, 1e7), codeOf(nanos, 1e6)];
+  const [f4, f5, f6] = [codeOf(nanos, 1e5), codeOf(nanos, 1e4), codeOf(nanos, 1e3)];
+  const [f7, f8, f9] = [codeOf(nanos, 100), codeOf(nanos, 10), codeOf(nanos, 1)];
+  // oxfmt-ignore
+  if (nanos % 1e6 === 0) return text(y1, y2, y3, y4, dash, m1, m2, dash, d1, d2, T, h1, h2, colon, n1, n2, colon, s1, s2, point, f1, f2, f3, Z);
+  // oxfmt-ignore
+  if (nanos % 1e3 === 0) return text(y1, y2, y3, y4, dash, m1, m2, dash, d1, d2, T, h1, h2, colon, n1, n2, colon, s1, s2, point, f1, f2, f3, f4, f5, f6, Z);
+  // oxfmt-ignore
+  return text(y1, y2, y3, y4, dash, m1, m2, dash, d1, d2, T, h1, h2, colon, n1, n2, colon, s1, s2, point, f1, f2, f3, f4, f5, f6, f7, f8, f9, Z);
+}
+
+// Returns the code of a digit of a number, by what the digit counts.
+function codeOf(value: number, unit: number): number {
+  return zero + (part(value, unit) % 10);
+}
+
+const [dash, colon, point, T, Z] = [0x2d, 0x3a, 0x2e, 0x54, 0x5a] as const;
 
 function isNanos(nanos: number): boolean {
   return Number.isInteger(nanos) && nanos > -1e9 && nanos < 1e9;

@@ -31,13 +31,16 @@ export function createScalarWriter(scalar: ScalarType, { int64Numbers }: JsonSty
 }
 
 /** Creates the writer of values of an enum: their names, and numbers that have none. */
-export function createEnumWriter(desc: DescEnum, { enumAsInteger, shortEnumNames }: JsonStyle): ValueWriter {
+export function createEnumWriter(desc: DescEnum, style: JsonStyle): ValueWriter {
   if (desc.typeName === "google.protobuf.NullValue") return () => "null";
-  if (enumAsInteger === true) return writeNumber;
-  const names = new Map<unknown, string>(
-    desc.values.map(({ number }) => [number, nameOf(desc, number, shortEnumNames === true)]),
-  );
+  if (style.enumAsInteger === true) return writeNumber;
+  const names = new Map([...enumNames(desc, style)].map(([number, name]) => [number, JSON.stringify(name)]));
   return (value) => names.get(value) ?? writeNumber(value);
+}
+
+/** Returns the names of the values of an enum by their numbers. */
+export function enumNames(desc: DescEnum, { shortEnumNames }: JsonStyle): ReadonlyMap<unknown, string> {
+  return new Map(desc.values.map(({ number }) => [number, nameOf(desc, number, shortEnumNames === true)]));
 }
 
 // Of values with the same number, the first one gives the name. protobuf-es has JSON names of them since 2.12.
@@ -45,7 +48,7 @@ function nameOf(desc: DescEnum, number: number, short: boolean): string {
   const named: { readonly name: string; readonly jsonName?: string } | undefined = desc.value[number];
   const { name = "", jsonName = name } = named ?? {};
   // A JSON name of its own has no prefix to leave out.
-  return JSON.stringify((short && jsonName === name ? shortEnumName(desc, name) : undefined) ?? jsonName);
+  return (short && jsonName === name ? shortEnumName(desc, name) : undefined) ?? jsonName;
 }
 
 /** Writes a string. @throws TypeError for anything else */

@@ -1,4 +1,4 @@
-import type { DescMessage, JsonWriteOptions } from "@bufbuild/protobuf";
+import type { DescMessage, JsonValue, JsonWriteOptions } from "@bufbuild/protobuf";
 
 /** How messages are written: by Connect's options, and by those of one service. */
 export interface JsonStyle extends Partial<JsonWriteOptions> {
@@ -23,4 +23,10 @@ export interface MessageWriter {
 export interface MessageWriters {
   readonly options: JsonStyle;
   of(desc: DescMessage): MessageWriter;
+}
+
+/** Makes what `JSON.stringify` writes, for values of a message: the quick way of a {@link MessageWriter}. */
+export interface ToJson {
+  /** @throws unsure, or anything else, where the exact writer has to decide */
+  toJson(value: unknown): JsonValue;
 }

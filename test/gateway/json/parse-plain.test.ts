@@ -1,4 +1,4 @@
-import { create, createFileRegistry, isFieldSet, toJsonString } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type DescMessage, isFieldSet, toJsonString } from "@bufbuild/protobuf";
 import {
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
@@ -7,8 +7,9 @@ import {
 import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createJsonFieldReader, type FieldNotes, readJson, readPartialJson } from "../../../src/gateway/json/index.ts";
-import { parsePlain } from "../../../src/gateway/json/parse-plain.ts";
-import { createPlainReaders } from "../../../src/gateway/json/plain-readers.ts";
+import { createMadeReaders } from "../../../src/gateway/json/made-reader.ts";
+import { countStrings, parsePlain } from "../../../src/gateway/json/parse-plain.ts";
+import { unsure } from "../../../src/gateway/json/unsure.ts";
 import { makeBook, makeBooks } from "../../support/gateway/books.ts";
 import { SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema, Shade } from "../../gen/kitchensink/v1/legacy_pb.ts";
@@ -18,7 +19,13 @@ import { Dice } from "../../support/dice.ts";
 import { readBothWays } from "../../support/gateway/both-readers.ts";
 import { numRunsOf, testSeed } from "../../support/test-seed.ts";
 
-describe("parsePlain()", () => {
+// The value of a text, if it has as many strings as the text.
+function parseWhole(text: string, canonical: boolean): unknown {
+  const plain = parsePlain(text, canonical);
+  return plain && countStrings(plain.value, plain.mayBeLone) === plain.strings ? plain.value : undefined;
+}
+
+describe("parsePlain() and countStrings()", () => {
   test.each([
     "{}",
     " [ ] ",
@@ -33,8 +40,8 @@ describe("parsePlain()", () => {
     `${"[".repeat(100)}${"]".repeat(100)}`,
     '"\\ud83c\\udf31"',
     "null",
-  ])("takes %s", (text) => {
-    expect(parsePlain(text, false)).toEqual(JSON.parse(text));
+  ])("take %s", (text) => {
+    expect(parseWhole(text, false)).toEqual(JSON.parse(text));
   });
 
   test.each([
@@ -59,13 +66,13 @@ describe("parsePlain()", () => {
     ["half of a string", '"a'],
     ["a backslash at the end", '"\\'],
     ["a backslash outside a string", '\\"a"'],
-  ])("leaves %s to the exact reader", (_, text) => {
-    expect(parsePlain(text, false)).toBeUndefined();
+  ])("leave %s to the exact reader", (_, text) => {
+    expect(parseWhole(text, false)).toBeUndefined();
   });
 
-  test.each(["[1.0]", "[1e0]", "[-0.0]"])("leaves %s to it where integers must be canonical", (text) => {
-    expect(parsePlain(text, true)).toBeUndefined();
-    expect(parsePlain("[1.5]", true)).toEqual([1.5]);
+  test.each(["[1.0]", "[1e0]", "[-0.0]"])("leave %s to it where integers must be canonical", (text) => {
+    expect(parseWhole(text, true)).toBeUndefined();
+    expect(parseWhole("[1.5]", true)).toEqual([1.5]);
   });
 });
 
@@ -123,13 +130,32 @@ test("a field of proto2 that is null stays unset in a message that the path has 
   expect(isFieldSet(message, LegacySchema.field.number)).toBe(false);
 });
 
+test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", "publishTime", "price"])(
+  "an object without a primitive value in the place of %s is refused with the name of the field",
+  (name) => {
+    const reading = (): unknown => readJson(BookSchema, `{"${name}":{"toString":null,"valueOf":null}}`);
+    expect(reading).toThrow(ConnectError);
+    const readers = createMadeReaders({ canonical: false, shortEnumNames: false });
+    const state = { strings: 0, mayBeLone: false };
+    expect(() => readers.of(BookSchema).read({ [name]: { toString: null, valueOf: null } }, state)).toThrow(
+      expect.toSatisfy((thrown) => thrown === unsure),
+    );
+  },
+);
+
 test("what clients usually send takes the quick way", () => {
-  const readers = createPlainReaders(false, false);
+  const readers = createMadeReaders({ canonical: false, shortEnumNames: false });
   const books = create(ImportBooksRequestSchema, { books: makeBooks(100) });
-  const text = toJsonString(ImportBooksRequestSchema, books);
-  expect(readers.of(ImportBooksRequestSchema)(parsePlain(text, false) ?? null)).toEqual(books);
   const named = toJsonString(BookSchema, makeBook(1), { useProtoFieldName: true, enumAsInteger: true });
-  expect(readers.of(BookSchema)(parsePlain(named, false) ?? null)).toEqual(makeBook(1));
+  const read = (desc: DescMessage, text: string): unknown => {
+    const { value = null, strings } = parsePlain(text, false) ?? {};
+    const state = { strings: 0, mayBeLone: false };
+    const message = readers.of(desc).read(value, state);
+    expect(state.strings).toBe(strings);
+    return message;
+  };
+  expect(read(ImportBooksRequestSchema, toJsonString(ImportBooksRequestSchema, books))).toEqual(books);
+  expect(read(BookSchema, named)).toEqual(makeBook(1));
 });
 
 test("whatever the text, it is read as the exact reader reads it", () => {

@@ -2,8 +2,10 @@ import { create, toJsonString } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { makeBooks } from "../../support/gateway/books.ts";
 import { createJsonMessageWriter, type WriteJsonOptions } from "../../../src/gateway/json/index.ts";
-import { ListBooksResponseSchema } from "../../gen/library/v1/library_pb.ts";
+import { createMadeWriters, writeQuickly } from "../../../src/gateway/json/made-writer.ts";
+import { BookSchema, ListBooksResponseSchema } from "../../gen/library/v1/library_pb.ts";
 import { Dice } from "../../support/dice.ts";
+import { writeRandomJson } from "../../support/gateway/both-json-writers.ts";
 import { writeByProtobufEs } from "../../support/gateway/json-oracle.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "../../support/gateway/random-message.ts";
 import { numRunsOf, testSeed } from "../../support/test-seed.ts";
@@ -50,4 +52,21 @@ test
 test.each([255, 256, 257, 512, 600])("a list of %i items is written whole and in order", (count) => {
   const list = create(ListBooksResponseSchema, { books: makeBooks(count) });
   expect(createJsonMessageWriter(ListBooksResponseSchema)(list)).toBe(toJsonString(ListBooksResponseSchema, list));
+});
+
+test("whatever the message, code made for its type writes it as the exact writer does, or not at all", () => {
+  const ways = { quick: 0, left: 0 };
+  const first = testSeed * 1_000_003;
+  for (let i = 0; i < numRunsOf(1_000); i++) {
+    const { quick, left } = writeRandomJson(first + i);
+    ways.quick += quick;
+    ways.left += left;
+  }
+  expect(ways.quick).toBeGreaterThan(ways.left / 2);
+});
+
+test("what services usually answer is written by made code", () => {
+  const [book] = makeBooks(1);
+  const writer = createMadeWriters({}).of(BookSchema);
+  expect(writer && book && writeQuickly(writer, book)).toEqual({ text: book && toJsonString(BookSchema, book) });
 });

@@ -1,15 +1,18 @@
 import { type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { createBinaryReader, createBinaryWriter } from "../../../src/gateway/binary/index.ts";
-import { mayMakeCode } from "../../../src/gateway/binary/made-code.ts";
+import { mayMakeCode } from "../../../src/gateway/made-code/index.ts";
 import { hasDeclaredWireTypes } from "../../../src/gateway/binary/wire-types.ts";
+import { createJsonMessageWriter, readPartialJson } from "../../../src/gateway/json/index.ts";
+import { createMessageWriters } from "../../../src/gateway/json/message-writer.ts";
 import { Dice } from "../dice.ts";
 import { randomBytes } from "./random-bytes.ts";
 import { randomTypes } from "./random-types.ts";
 import { isSameValue } from "./same-value.ts";
 
 // A program for a node that makes no code: reads and writes random messages of random types as the gateway does, and prints
-// how many were as protobuf-es has them.
+// how many were as protobuf-es has them, and as JSON, as the exact reader and writer have them.
 
+const exact = createMessageWriters({});
 const types = 20;
 const messagesPerType = 20;
 let same = 0;
@@ -20,13 +23,19 @@ for (let seed = 0; seed < types; seed += 1) {
   for (const desc of randomTypes(dice)) {
     const read = createBinaryReader(desc, undefined);
     const write = createBinaryWriter(desc, undefined);
+    const writeJson = createJsonMessageWriter(desc);
     for (let count = 0; count < messagesPerType; count += 1) {
       const bytes = randomBytes(desc, dice, { inField: 40, inBytes: 8 });
       const got = attempt(() => read(bytes));
       const expected = attempt(() => readByProtobufEs(desc, bytes));
       const gotBytes = expected && attempt(() => Uint8Array.from(write(expected)));
       const expectedBytes = expected && attempt(() => toBinary(desc, expected));
-      if (isSameValue([got, gotBytes], [expected, expectedBytes])) same += 1;
+      const text = expected && attempt(() => writeJson(expected));
+      const expectedText = expected && attempt(() => exact.of(desc).write(expected));
+      const [gotJson, expectedJson] = [undefined, { paths: [], repeated: 0 }].map((notes) =>
+        attempt(() => readPartialJson(desc, text ?? "", {}, undefined, undefined, notes).message),
+      );
+      if (isSameValue([got, gotBytes, text, gotJson], [expected, expectedBytes, expectedText, expectedJson])) same += 1;
       else different += 1;
     }
   }

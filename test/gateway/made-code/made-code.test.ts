@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeFunction } from "../../../src/gateway/binary/made-code.ts";
+import { makeFunction } from "../../../src/gateway/made-code/index.ts";
 import { projectFolder } from "../../support/process/child-program.ts";
 import { isSince } from "../../support/peer-version.ts";
 

@@ -1,4 +1,4 @@
-import type { Scope } from "./made-code.ts";
+import type { Scope } from "./make-function.ts";
 
 /** A name or number of a descriptor as it stands in made code. */
 export const literal = (value: string | number): string => JSON.stringify(value);

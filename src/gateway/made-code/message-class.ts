@@ -1,5 +1,5 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { makeFunction } from "./made-code.ts";
+import { makeFunction } from "./make-function.ts";
 import { literal, TypeScope } from "./type-scope.ts";
 
 /** A constructor of messages without a field set. */

@@ -1,0 +1,7 @@
+/**
+ * Which code is made at run time? Functions for one message type each, by which `binary/` and `json/` read and write its
+ * messages. What they consist of is the matter of those rooms. No sockets.
+ */
+export { makeFunction, mayMakeCode } from "./make-function.ts";
+export { type MessageClass, messageClass } from "./message-class.ts";
+export { literal, TypeScope } from "./type-scope.ts";
