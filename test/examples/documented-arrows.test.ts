@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../support/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
-// The drawings of docs/architecture.md: which room imports from which, and which files of HTTP/2 a frame
-// goes through. The first leaves out what is generated, the public entrances, which lead to everything, and the errors
+// The drawings of docs/architecture.md and of gateway/http2: which room imports from which, and which files a frame goes
+// through. The first leaves out what is generated, the public entrances, which lead to everything, and the errors
 // of the gateway, to which everything there leads.
 
 const source = join(projectFolder, "src");

@@ -41,11 +41,9 @@ export const blockRules: readonly BlockRule[] = [
     start: "app.use(",
     run: { by: "test/frameworks/documented-mounting.test.ts" },
   },
-  {
-    page: "docs/architecture.md",
-    language: "text",
-    run: { by: "test/examples/documented-arrows.test.ts" },
-  },
+  { page: "docs/architecture.md", language: "text", run: { by: "test/examples/documented-arrows.test.ts" } },
+  { page: "src/gateway/http1/README.md", language: "text", run: { by: "test/examples/documented-arrows.test.ts" } },
+  { page: "src/gateway/http2/README.md", language: "text", run: { by: "test/examples/documented-arrows.test.ts" } },
 
   { page: "docs/tutorial.md", run: { by: "test/package/tutorial.test.ts" } },
 
@@ -79,10 +77,12 @@ export const blockRules: readonly BlockRule[] = [
   { language: "console", run: { by: "test/clients/documented-commands.test.ts" } },
 ];
 
-/** The READMEs of the project and of the gateway, and the pages of docs/, as paths from the project's folder. */
+/** READMEs, and the pages of docs/, as paths from the project's folder. */
 export const pages: readonly string[] = [
   "README.md",
   "src/gateway/README.md",
+  "src/gateway/http1/README.md",
+  "src/gateway/http2/README.md",
   ...readdirSync(join(projectFolder, "docs"))
     .filter((name) => name.endsWith(".md"))
     .toSorted()
