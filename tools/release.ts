@@ -27,6 +27,21 @@ export function releaseManifest(text: string, before: string, version: string): 
   return text.replaceAll(own, `$1"${version}"`);
 }
 
+/** Returns a page or a file of deploy/ with the tarballs and the image of another version. */
+export function releaseNames(text: string, before: string, version: string): string {
+  const dashed = (number: string): string => number.replaceAll(".", "-");
+  return text
+    .replaceAll(`-${before}.tgz`, `-${version}.tgz`)
+    .replaceAll(`plantstore:${before}`, `plantstore:${version}`)
+    .replaceAll(`newTag: ${before}`, `newTag: ${version}`)
+    .replaceAll(`plantstore-migrate-${dashed(before)}`, `plantstore-migrate-${dashed(version)}`);
+}
+
+/** Returns the pages and the files of deploy/, as paths from the project's folder: what may name a version. */
+export function filesWithNames(): string[] {
+  return globSync(["README.md", "docs/*.md", "deploy/**/*.{md,yaml}"], { cwd: project });
+}
+
 function rewrite(file: string, change: (text: string) => string): void {
   const path = join(project, file);
   writeFileSync(path, change(readFileSync(path, "utf8")));
@@ -59,7 +74,7 @@ function prepare(version: string): void {
     );
   const { version: before }: { version: string } = JSON.parse(readFileSync(join(project, manifests[0] ?? ""), "utf8"));
   for (const file of manifests) rewrite(file, (text) => releaseManifest(text, before, version));
-  rewrite("docs/packages.md", (text) => text.replaceAll(`${before}.tgz`, `${version}.tgz`));
+  for (const file of filesWithNames()) rewrite(file, (text) => releaseNames(text, before, version));
   rewrite("CHANGELOG.md", (text) => releaseChangelog(text, version, new Date().toISOString().slice(0, 10)));
   run("npm", "install", "--package-lock-only", "--no-audit", "--no-fund");
   for (const script of ["check", "test", "test:package"]) run("npm", "run", "--silent", script);

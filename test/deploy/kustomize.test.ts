@@ -1,6 +1,7 @@
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import manifest from "../../src/plantstore/package.json" with { type: "json" };
 import { buildStep } from "../support/process/build-step.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
@@ -31,7 +32,7 @@ test("the overlay changes image, namespace, replicas and settings, and lets the 
   expect(deployment).toMatch(/replicas: 5$/m);
   expect(deployment).toMatch(/name: PLANTSTORE_PUBLIC_URL\n +value: https:\/\/plants.example/);
   const images = documents.flatMap((text) => text.match(/image: .*/g) ?? []);
-  expect(images).toEqual(Array(2).fill("image: registry.example/plantstore:0.1.0"));
+  expect(images).toEqual(Array(2).fill(`image: registry.example/plantstore:${manifest.version}`));
   const first = documents.filter((text) => text.includes("rollout: first"));
   expect(kindsOf(first)).toEqual(["Job", "Secret"]);
 });

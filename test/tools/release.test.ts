@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import manifest from "../../src/gateway/package.json" with { type: "json" };
 import { publishedAddresses } from "../../tools/build/manifest.ts";
-import { releaseChangelog, releaseManifest } from "../../tools/release.ts";
+import { filesWithNames, releaseChangelog, releaseManifest, releaseNames } from "../../tools/release.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 
 test("a release moves what was unreleased under its version and day", () => {
@@ -32,6 +33,19 @@ test.each(["gateway", "operators", "plantstore"])(
     expect(releasedDependencies).toEqual(expected);
   },
 );
+
+test("pages and deploy/ name the tarballs and the image of the version that is released", () => {
+  const texts = filesWithNames().map((file) => readFileSync(join(projectFolder, file), "utf8"));
+  const linesWith = (number: string, from: readonly string[]): string[] => {
+    const pattern = new RegExp(`(?<![\\d.])${number.replaceAll(".", "[.-]")}(?![\\d-])`);
+    return from.flatMap((text) => text.split("\n")).filter((line) => line.includes("plantstore") && pattern.test(line));
+  };
+  const before = linesWith(manifest.version, texts);
+  expect(before.length).toBeGreaterThan(5);
+  const released = texts.map((text) => releaseNames(text, manifest.version, "99.9.9"));
+  expect(linesWith(manifest.version, released)).toEqual([]);
+  expect(linesWith("99.9.9", released)).toHaveLength(before.length);
+});
 
 test("packages say where the project is found, by one value", () => {
   expect(publishedAddresses("https://a.example/b", "gateway")).toEqual({
