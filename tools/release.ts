@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { readManifest } from "./build/manifest.ts";
@@ -29,12 +29,16 @@ export function releaseManifest(text: string, before: string, version: string): 
 
 /** Returns a page or a file of deploy/ with the tarballs and the image of another version. */
 export function releaseNames(text: string, before: string, version: string): string {
-  const dashed = (number: string): string => number.replaceAll(".", "-");
   return text
     .replaceAll(`-${before}.tgz`, `-${version}.tgz`)
     .replaceAll(`plantstore:${before}`, `plantstore:${version}`)
     .replaceAll(`newTag: ${before}`, `newTag: ${version}`)
     .replaceAll(`plantstore-migrate-${dashed(before)}`, `plantstore-migrate-${dashed(version)}`);
+}
+
+// A name in Kubernetes may have no dots in all places.
+function dashed(version: string): string {
+  return version.replaceAll(".", "-");
 }
 
 /** Returns the pages and the files of deploy/, as paths from the project's folder: what may name a version. */
@@ -51,16 +55,44 @@ function run(file: string, ...args: readonly string[]): void {
   execFileSync(file, args, { cwd: project, stdio: "inherit" });
 }
 
+/** The parts of a bill of materials in CycloneDX that are looked at. */
+interface BillOfMaterials {
+  readonly components: readonly { externalReferences?: readonly { readonly url: string }[] }[];
+}
+
 /** Writes what an installation of all packages consists of, in the form of CycloneDX. */
-export function writeBillOfMaterials(version: string): void {
-  const folder = mkdtempSync(join(tmpdir(), "installed-"));
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "installed", version, private: true }));
+function writeBillOfMaterials(version: string): void {
+  const parent = mkdtempSync(join(tmpdir(), "installation-"));
+  // npm names the installation by its folder.
+  const folder = join(parent, "plantstore-installation");
+  mkdirSync(folder);
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ name: "plantstore-installation", version, private: true }),
+  );
   const tarballs = globSync(join(project, `dist/*-${version}.tgz`));
   const npm = (...args: readonly string[]): string =>
     execFileSync("npm", args, { cwd: folder, encoding: "utf8", maxBuffer: 16 * 1024 * 1024 });
   npm("install", "--no-audit", "--no-fund", "--ignore-scripts", ...tarballs);
-  writeFileSync(join(project, "dist/sbom.json"), npm("sbom", "--sbom-format", "cyclonedx"));
-  rmSync(folder, { recursive: true });
+  const bill = withoutFiles(JSON.parse(npm("sbom", "--sbom-format", "cyclonedx")));
+  writeFileSync(join(project, "dist/sbom.json"), `${JSON.stringify(bill, null, 2)}\n`);
+  rmSync(parent, { recursive: true });
+}
+
+/** Returns a bill of materials without the places of tarballs on this machine. */
+export function withoutFiles<Bill extends BillOfMaterials>(bill: Bill): Bill {
+  const components = bill.components.map(({ externalReferences = [], ...component }) => ({
+    ...component,
+    externalReferences: externalReferences.filter(({ url }) => !url.startsWith("file:")),
+  }));
+  return { ...bill, components };
+}
+
+/** Returns the commands that publish what is in dist/, in the order in which the packages need each other. */
+export function publishCommands(version: string): string[] {
+  // npm wants a tag for what is not to be installed by default.
+  const tag = version.includes("-") ? " --tag next" : "";
+  return packages.map((name) => `npm publish --provenance --access public${tag} ./dist/${name}`);
 }
 
 function prepare(version: string): void {
@@ -81,9 +113,15 @@ function prepare(version: string): void {
   run("npm", "pack", "--pack-destination", "dist", ...packages.map((name) => `./dist/${name}`));
   writeBillOfMaterials(version);
   console.log(`\nNothing is published. Commit and tag v${version}, and then, in a CI that can prove where it runs:`);
-  for (const name of packages) {
-    console.log(`  npm publish --provenance --access public ./dist/${name}`);
-  }
+  for (const command of ["npm ci && npm run build", ...publishCommands(version)]) console.log(`  ${command}`);
 }
 
-if (import.meta.main) prepare(process.argv[2] ?? "");
+if (import.meta.main) {
+  try {
+    prepare(process.argv[2] ?? "");
+  } catch (reason) {
+    console.error(`Nothing is released: ${reason instanceof Error ? reason.message : String(reason)}`);
+    console.error("What was written so far shows by `git status`, and `git restore .` undoes it.");
+    process.exitCode = 1;
+  }
+}

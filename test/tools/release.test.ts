@@ -3,7 +3,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import manifest from "../../src/gateway/package.json" with { type: "json" };
 import { publishedAddresses } from "../../tools/build/manifest.ts";
-import { filesWithNames, releaseChangelog, releaseManifest, releaseNames } from "../../tools/release.ts";
+import {
+  filesWithNames,
+  publishCommands,
+  releaseChangelog,
+  releaseManifest,
+  releaseNames,
+  withoutFiles,
+} from "../../tools/release.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 
 test("a release moves what was unreleased under its version and day", () => {
@@ -34,17 +41,32 @@ test.each(["gateway", "operators", "plantstore"])(
   },
 );
 
+/** Returns the lines that name something of ours in a version. */
+function linesWith(version: string, texts: readonly string[]): string[] {
+  const pattern = new RegExp(`(?<![\\d.])${version.replaceAll(".", "[.-]")}(?![\\d-])`);
+  return texts.flatMap((text) => text.split("\n")).filter((line) => line.includes("plantstore") && pattern.test(line));
+}
+
 test("pages and deploy/ name the tarballs and the image of the version that is released", () => {
   const texts = filesWithNames().map((file) => readFileSync(join(projectFolder, file), "utf8"));
-  const linesWith = (number: string, from: readonly string[]): string[] => {
-    const pattern = new RegExp(`(?<![\\d.])${number.replaceAll(".", "[.-]")}(?![\\d-])`);
-    return from.flatMap((text) => text.split("\n")).filter((line) => line.includes("plantstore") && pattern.test(line));
-  };
   const before = linesWith(manifest.version, texts);
   expect(before.length).toBeGreaterThan(5);
   const released = texts.map((text) => releaseNames(text, manifest.version, "99.9.9"));
   expect(linesWith(manifest.version, released)).toEqual([]);
   expect(linesWith("99.9.9", released)).toHaveLength(before.length);
+});
+
+test("a bill of materials does not say where the tarballs were on the machine that wrote it", () => {
+  const site = { type: "website", url: "https://a.example" };
+  const bill = {
+    components: [{ name: "a", externalReferences: [{ type: "distribution", url: "file:/home/a.tgz" }, site] }],
+  };
+  expect(withoutFiles(bill)).toEqual({ components: [{ name: "a", externalReferences: [site] }] });
+});
+
+test("only a version before a release is published under a tag of its own", () => {
+  expect(publishCommands("1.0.0")[0]).toBe("npm publish --provenance --access public ./dist/gateway");
+  expect(publishCommands("1.0.0-rc.1")[0]).toBe("npm publish --provenance --access public --tag next ./dist/gateway");
 });
 
 test("packages say where the project is found, by one value", () => {

@@ -89,9 +89,10 @@ export function commandPaths({ bin = {} }: Manifest): readonly string[] {
 export function publishedManifest(manifest: Manifest, folder: string, commandFolder: "lib" | "node"): object {
   const { repository } = readManifest(join(projectFolder, "package.json"));
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
+  // Without "./", which npm would take off, with a warning.
   const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [
     name,
-    `./${commandFolder}/${pathOf(source)}.js`,
+    `${commandFolder}/${pathOf(source)}.js`,
   ]);
   return {
     ...Object.fromEntries(Object.entries(manifest).filter(([member]) => member !== "private")),
