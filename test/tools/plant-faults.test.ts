@@ -68,6 +68,26 @@ describe("a fault that is planted", () => {
       source: "await a.f(); b.f();",
       want: ["await a.f(); b.f();: b.f();\nawait a.f();"],
     },
+    { name: "steps that only read one object stay", kind: "order", source: "a = x.readA(); b = x.getB();", want: [] },
+    { name: "listeners to two events stay", kind: "order", source: 'a.on("b", c()); a.once("d", c());', want: [] },
+    {
+      name: "listeners to one event swap their order",
+      kind: "order",
+      source: 'a.on("b", c); a.on("b", d);',
+      want: ['a.on("b", c); a.on("b", d);: a.on("b", d);\na.on("b", c);'],
+    },
+    {
+      name: "an await whose promise a catch returns stays",
+      kind: "await",
+      source: "async function f() { try { return await a(); } catch { return await b(); } }",
+      want: ["await a(): a()"],
+    },
+    {
+      name: "an await is lost before a finally",
+      kind: "await",
+      source: "async function f() { try { g(); } catch { return await b(); } finally { h(); } }",
+      want: ["await b(): b()"],
+    },
     { name: "a comparison is off by one", kind: "flip", source: "f = a < b;", want: ["a < b: a <= b"] },
     {
       name: "a query looks for other rows",

@@ -29,17 +29,11 @@ export function blocksOf(source: string): Block[] {
   return blocks;
 }
 
-function sizeOf({ start, end }: Block): number {
-  return end - start;
-}
-
 /** Returns the index of the smallest block that contains a part of the source. */
 export function innermost(blocks: readonly Block[], part: { readonly start: number; readonly end: number }): number {
-  return blocks.reduce(
-    (least, block, at) =>
-      block.start <= part.start && part.end <= block.end && sizeOf(block) < sizeOf(blocks[least] ?? block) ? at : least,
-    0,
-  );
+  // Each block stands behind those that contain it.
+  const last = blocks.findLastIndex(({ start, end }) => start <= part.start && part.end <= end);
+  return Math.max(0, last);
 }
 
 /**

@@ -26,14 +26,7 @@ const otherMethod = new Map(
 );
 
 /** Mistakes in SQL that cause no error. */
-const otherSql = {
-  " AND ": " OR ",
-  " IMMEDIATE": "",
-  " FOR UPDATE": "",
-  " DESC": "",
-  " < ": " <= ",
-  " > ": " >= ",
-};
+const otherSql = { " AND ": " OR ", " IMMEDIATE": "", " FOR UPDATE": "", " DESC": "", " < ": " <= ", " > ": " >= " };
 
 /** Methods that are called for what they leave behind, and can be left out of a chain. */
 const chained = new Set(["finally", "unref"]);
@@ -45,11 +38,14 @@ export function faultsOf(source: string): Fault[] {
   const textOf = ({ start, end }: Pick<Node, "start" | "end">): string => source.slice(start, end);
   const visit = (node: Node, parent: Node | undefined, tried: boolean, returned: boolean): Fault[] => {
     if (isType(node) || node.type === "ImportDeclaration") return [];
-    const triedInside = node.type === "TryStatement" || (tried && !/Function/.test(node.type));
+    const triedInside = tried && !/Function/.test(node.type);
+    const { block, finalizer } = node;
     const inside = Object.values(node)
       .flat()
       .filter(isNode)
-      .flatMap((child) => visit(child, node, triedInside, isReturned(child, node, returned)));
+      .flatMap((child) =>
+        visit(child, node, triedInside || child === block || isNode(finalizer), isReturned(child, node, returned)),
+      );
     // Outside of `try` it makes no difference whether a promise is awaited before it is returned.
     const isPlanted = tried || !returned || node.type !== "AwaitExpression";
     return isPlanted ? [...faultsAt(node, parent, textOf), ...inside] : inside;
@@ -70,12 +66,11 @@ type TextOf = (part: Pick<Node, "start" | "end">) => string;
 function* faultsAt(node: Node, parent: Node | undefined, textOf: TextOf): Generator<Fault> {
   const { start, end, test, operator, argument, left, right, property, callee } = node;
   const lost = (kind: FaultKind, code = ";"): Fault => ({ kind, start, end, code });
-  const taken = (kind: FaultKind, part: Node, code: string): Fault => ({ ...lost(kind, code), ...boundsOf(part) });
   if (Array.isArray(node["body"])) yield* swappedSteps(node["body"].filter(isNode), textOf);
   switch (node.type) {
     case "IfStatement":
     case "ConditionalExpression":
-      if (isNode(test)) yield* ["true", "false"].map((forced) => taken("flip", test, forced));
+      if (isNode(test)) yield* ["true", "false"].map((code) => ({ ...lost("flip", code), ...boundsOf(test) }));
       break;
     case "LogicalExpression":
       if (isNode(left) && operator !== "??") yield lost("half", textOf(left));
@@ -97,11 +92,9 @@ function* faultsAt(node: Node, parent: Node | undefined, textOf: TextOf): Genera
         yield lost("await", `${parent?.type === "ExpressionStatement" ? "void " : ""}${textOf(argument)}`);
       break;
     case "ReturnStatement":
-      if (!isNode(argument)) yield lost("statement");
-      break;
     case "ThrowStatement":
     case "ContinueStatement":
-      yield lost("statement");
+      if (node.type !== "ReturnStatement" || !isNode(argument)) yield lost("statement");
       break;
     case "ExpressionStatement":
       if (!/^super\(|^"use /.test(textOf(node))) yield lost("statement");
@@ -120,7 +113,7 @@ function* faultsAt(node: Node, parent: Node | undefined, textOf: TextOf): Genera
     case "MemberExpression": {
       const other = isNode(property) ? otherMethod.get(textOf(property)) : undefined;
       if (isNode(property) && other !== undefined && parent?.type === "CallExpression")
-        yield taken("flip", property, other);
+        yield { ...lost("flip", other), ...boundsOf(property) };
       break;
     }
     case "TemplateElement":
@@ -134,7 +127,7 @@ function boundsOf({ start, end }: Node): Pick<Fault, "start" | "end"> {
   return { start, end };
 }
 
-/** Yields steps in the order of each other, where that may matter: one ends what is done, or both call one object. */
+/** Yields steps in the order of each other, where that may matter: one ends what is done, or both use one object. */
 function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Fault> {
   for (const [at, step] of steps.entries()) {
     const next = steps[at + 1];
@@ -142,16 +135,35 @@ function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Fault>
     if (next === undefined || !isStep(step) || !isStep(next) || step.type + next.type === "IfStatementIfStatement")
       continue;
     const [one, other] = [textOf(step), textOf(next)];
-    const others = calledIn(other);
     const mayMatter =
-      /\b(await|return|throw)\b/.test(one + other) || calledIn(one).some((object) => others.includes(object));
+      [step, next].flatMap(partsOf).some(({ type }) => /^(Await|Return|Throw)/.test(type)) ||
+      callsIn(step, textOf).some((a) => callsIn(next, textOf).some((b) => a.object === b.object && !canSwap(a, b)));
     if (one !== other && mayMatter) yield { kind: "order", start: step.start, end: next.end, code: `${other}\n${one}` };
   }
 }
 
-/** Returns the objects that the calls in a text change or ask: `this.#socket` where it calls `this.#socket.end()`. */
-function calledIn(text: string): string[] {
-  return Array.from(text.matchAll(/((?:[\w#]+\??\.)+)[\w#]+(?:\?\.)?\(/g), ([, object = ""]) => object);
+/** Returns a node and what runs with it: all nodes in it that are not in a function of their own. */
+function partsOf(node: Node): Node[] {
+  if (/Function/.test(node.type)) return [];
+  return [node, ...Object.values(node).flat().filter(isNode).flatMap(partsOf)];
+}
+
+/** A call of a method: `this.#socket` and `end` of `this.#socket.end()`, and its first argument. */
+type MethodCall = Readonly<Record<"object" | "method" | "argument", string>>;
+
+function callsIn(step: Node, textOf: TextOf): MethodCall[] {
+  return partsOf(step).flatMap(({ callee, end }) => {
+    if (!isNode(callee) || !isNode(callee["object"]) || !isNode(callee["property"])) return [];
+    const [argument = ""] = textOf({ start: callee.end, end }).split(",");
+    return [{ object: textOf(callee["object"]), method: textOf(callee["property"]), argument }];
+  });
+}
+
+/** Returns whether two calls of an object only read it, or tell it to listen to two events; or it is no object. */
+function canSwap(a: MethodCall, b: MethodCall): boolean {
+  const both = (pattern: RegExp): boolean => pattern.test(a.method) && pattern.test(b.method);
+  const isNamespace = /^(Object|Math|Number|Buffer|performance)$/.test(a.object);
+  return isNamespace || both(/^(get|has|read|to)[A-Z]/) || (both(/^(on|once)$/) && a.argument !== b.argument);
 }
 
 function isStep({ type, alternate }: Node): boolean {

@@ -100,12 +100,9 @@ function failureOf(module: TestModule): string {
   return `${module.relativeModuleId}: ${test?.fullName ?? "cannot be loaded"}`;
 }
 
-function secondsOf(test: TestCase): number {
-  return (test.diagnostic()?.duration ?? 0) / 1000;
-}
-
 function passedFile(module: TestModule): PassedFile {
-  const passed = [...module.children.allTests("passed")].map((test) => ({ id: test.id, seconds: secondsOf(test) }));
+  const tests = [...module.children.allTests("passed")];
+  const passed = tests.map((test) => ({ id: test.id, seconds: (test.diagnostic()?.duration ?? 0) / 1000 }));
   const { collectDuration, setupDuration, duration } = module.diagnostic();
   const whole = (collectDuration + setupDuration + duration) / 1000;
   return {
