@@ -160,13 +160,13 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   }
 
   #startHeartbeat(): void {
-    if (this.protocol.heartbeat !== undefined) this.#heartbeat ??= startInterval(heartbeatMs, () => this.#beat());
+    const { heartbeat } = this.protocol;
+    if (heartbeat !== undefined) this.#heartbeat ??= startInterval(heartbeatMs, () => this.#beat(heartbeat));
   }
 
-  /** Sends a heartbeat, unless something else is being sent. */
-  #beat(): void {
-    const { heartbeat } = this.protocol;
-    if (heartbeat === undefined || this.#blocked || this.#flushing || this.#closed) return;
+  /** Sends a heartbeat, unless the client does not take what was sent before. */
+  #beat(heartbeat: Uint8Array): void {
+    if (this.#blocked) return;
     this.#pieces.push(heartbeat);
     this.#pieceBytes += heartbeat.byteLength;
     this.flush();
@@ -174,7 +174,6 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   /** Sends what was collected in this turn, unless the call has ended. */
   flush(): void {
-    this.#flushing = false;
     if (this.done || this.#closed) return;
     try {
       this.#send();
@@ -185,6 +184,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   }
 
   #send(): void {
+    this.#flushing = false;
     if (!this.#begun) {
       this.protocol.begin(this.#settleHeader());
       this.#begun = true;
