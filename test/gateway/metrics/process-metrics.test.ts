@@ -1,5 +1,5 @@
 import { createHistogram } from "node:perf_hooks";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Metrics } from "../../../src/gateway/metrics/metrics.ts";
 import type { MetricFamily } from "../../../src/gateway/metrics/metric-family.ts";
 import { measureProcess, readDelays } from "../../../src/gateway/metrics/process-metrics.ts";
@@ -49,6 +49,29 @@ test("the heap is told by its spaces, and collections by their kinds until nobod
   collectGarbage();
   await new Promise(setImmediate);
   expect(majorCollections()).toBe(before);
+});
+
+test("delays of the event loop are those of the last 10 s, until nobody asks any more", async () => {
+  using started = vi.spyOn(globalThis, "setInterval");
+  using cleared = vi.spyOn(globalThis, "clearInterval");
+  const metrics = new Metrics();
+  const measured = measureProcess(metrics);
+  expect(started.mock.calls.map(([, everyMs]) => everyMs)).toEqual([10_000]);
+  const timer: unknown = started.mock.results[0]?.value;
+  const worstS = (): number => {
+    started.mock.calls[0]?.[0]();
+    const [point] = metrics.collect().find(({ name }) => name === "nodejs.eventloop.delay.max")?.points ?? [];
+    return point !== undefined && "value" in point ? point.value : Number.NaN;
+  };
+  // Its clock begins in the first turn.
+  await new Promise((resolve) => setTimeout(resolve, 15));
+  for (const beganMs = performance.now(); performance.now() - beganMs < 60;);
+  await new Promise((resolve) => setTimeout(resolve, 15));
+  const first = worstS();
+  expect(first).toBeGreaterThan(0.04);
+  expect(worstS()).toBeLessThan(first);
+  measured[Symbol.dispose]();
+  expect(cleared.mock.calls).toEqual([[timer]]);
 });
 
 test("delays of the event loop are what exceeds the 10 ms between two looks, in seconds", () => {
