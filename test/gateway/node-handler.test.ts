@@ -183,6 +183,18 @@ describe("the handler in a server of HTTP/1.1", () => {
     }
   });
 
+  test.each([
+    { version: "1.0", want: ["404"] },
+    { version: "1.1", want: ["400"] },
+  ])("answers a request over HTTP/$version without a Host with $want", async ({ version, want }) => {
+    const server = createHttp1({ requireHostHeader: false }, mount());
+    const { hostname, port } = new URL(await listenOnLoopback(server));
+    using connection = await openHttp1({ address: hostname, port: Number(port) });
+    connection.write(`GET /nowhere HTTP/${version}\r\nconnection: close\r\n\r\n`);
+    expect(statuses(await connection.readToEnd())).toEqual(want);
+    server.close();
+  });
+
   test("refuses a body in chunks over HTTP/1.0 that is there already, and carries out no request behind it", async () => {
     const answered: number[] = [];
     const handler = mount({ onAnswer: ({ httpStatus }) => answered.push(httpStatus) });
@@ -401,13 +413,15 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
   });
 
   describe("that comes behind a body parser", () => {
-    test("says so by an error to next()", async () => {
-      const handler = mount();
+    test("says so by an error to next(), and admits nothing", async () => {
+      let admitted = 0;
+      const handler = mount({ admit: () => void (admitted += 1) });
       await using server = await serve(version, (request, response) => {
         void read(request).then(() => handler(request, response, (error) => end(response, String(error))));
       });
       const answer = await exchange(server.address, version, water);
       expect(String(answer.body)).toMatch(/^Error: the request body was read before the gateway got it/);
+      expect(admitted).toBe(0);
     });
 
     test("says so in its answer, and the server goes on", async () => {

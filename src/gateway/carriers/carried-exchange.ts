@@ -69,8 +69,13 @@ export abstract class CarriedExchange implements Exchange {
     return !this.aborted && !this.isComplete;
   }
 
+  /** Whether an answer may begin. */
+  get #isUnanswered(): boolean {
+    return this.isOpen && this.httpStatus === 0;
+  }
+
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
-    if (!this.isOpen || this.httpStatus !== 0) return;
+    if (!this.#isUnanswered) return;
     this.httpStatus = httpStatus;
     try {
       this.sendAnswer(httpStatus, fields, body, trailer);
@@ -82,7 +87,7 @@ export abstract class CarriedExchange implements Exchange {
   }
 
   begin(httpStatus: number, fields: HeaderFields): void {
-    if (!this.isOpen || this.httpStatus !== 0) return;
+    if (!this.#isUnanswered) return;
     this.sendHeader(httpStatus, fields);
     this.httpStatus = httpStatus;
   }

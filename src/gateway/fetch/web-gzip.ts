@@ -69,8 +69,8 @@ async function readAll(pieces: AsyncIterable<Uint8Array>, bytesMax: number): Pro
   const read: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of pieces) {
+    if (bytes + piece.byteLength > bytesMax) throw messageTooLarge(bytesMax);
     bytes += piece.byteLength;
-    if (bytes > bytesMax) throw messageTooLarge(bytesMax);
     read.push(piece);
   }
   return new Uint8Array(concatBytes(read));

@@ -49,10 +49,9 @@ export class AnswerWriter {
   write(piece: Uint8Array): void {
     const { byteLength } = piece;
     if (byteLength === 0 || this.#framing === "none") return;
-    this.#bytesLeft -= byteLength;
     if (this.#framing === "chunked") this.#sendAll([`${byteLength.toString(16)}\r\n`, piece, "\r\n"]);
     // The client would take the excess for its next answer.
-    else if (typeof this.#framing === "number" && this.#bytesLeft < 0) this.#socket.destroy();
+    else if (typeof this.#framing === "number" && (this.#bytesLeft -= byteLength) < 0) this.#socket.destroy();
     else this.#send(this.#socket.writableLength > 0 ? unpooled(piece) : piece);
   }
 

@@ -92,9 +92,8 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     const used = Math.min(bytes, this.heldBytes);
     this.heldBytes -= used;
     receiveFlow.credit(used);
-    if (this.closed || this.remoteEnded) return;
     this.#uncreditedBytes += used;
-    if (this.#uncreditedBytes < receiveFlow.streamWindowBytes / 2) return;
+    if (this.closed || this.remoteEnded || this.#uncreditedBytes < receiveFlow.streamWindowBytes / 2) return;
     output.numbers(FrameType.windowUpdate, this.id, this.#uncreditedBytes);
     this.#receiveWindow += this.#uncreditedBytes;
     this.#uncreditedBytes = 0;

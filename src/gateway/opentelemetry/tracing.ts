@@ -155,8 +155,8 @@ function within<T>(active: Context, messages: AsyncIterable<T>): AsyncIterable<T
     [Symbol.asyncIterator]() {
       const iterator = messages[Symbol.asyncIterator]();
       const next = (): Promise<IteratorResult<T>> => iterator.next();
-      const end = async (value: unknown): Promise<IteratorResult<T>> =>
-        (await iterator.return?.(value)) ?? { done: true, value: undefined };
+      const end = (value: unknown): Promise<IteratorResult<T>> =>
+        iterator.return?.(value) ?? Promise.resolve({ done: true, value: undefined });
       return {
         next: () => callIn(active, next, undefined),
         return: (value) => callIn(active, end, value),

@@ -177,7 +177,7 @@ export function negotiateEncodings(
   accepted: string | null,
   acceptName: string,
 ): Encodings {
-  if ((sent === null || sent === "identity") && (accepted === null || accepted === "")) return identity;
+  if (sent === null && accepted === null) return identity;
   let request: Compression | undefined;
   if (sent !== null && sent !== "identity" && sent !== "") {
     request = available.find((compression) => compression.name === sent);

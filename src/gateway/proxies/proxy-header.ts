@@ -45,7 +45,7 @@ function readText(bytes: Buffer): ProxyHeader {
   const length = Math.min(bytes.byteLength, textStart.byteLength);
   if (textStart.compare(bytes, 0, length, 0, length) !== 0) return malformed;
   const line = bytes.subarray(0, textBytesMax).indexOf("\r\n");
-  if (line < 0) return bytes.byteLength < textBytesMax ? more : malformed;
+  if (line === -1) return bytes.byteLength < textBytesMax ? more : malformed;
   const match = textLine.exec(bytes.toString("latin1", 0, line));
   if (match === null) return malformed;
   const [, family, from = "", to = "", port = "", toPort = ""] = match;

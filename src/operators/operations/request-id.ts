@@ -23,7 +23,7 @@ const requestIdAlphabet = /^[A-Za-z0-9._~:/+=@-]+$/;
 // 64 random bits identify the process, a counter the call: unique across replicas and restarts, and far cheaper than
 // random bytes for every call.
 const processPrefix = `${randomBytes(8).toString("hex")}-`;
-let lastCall = 0;
+let nextCall = 1;
 
 /**
  * Returns the id that ties a request to its log lines and its deletion record.
@@ -34,8 +34,8 @@ let lastCall = 0;
 export function requestIdOf(contextValues: ContextValues): string {
   const known = contextValues.get(requestIdKey);
   if (known !== undefined) return known;
-  lastCall += 1;
-  const requestId = processPrefix + lastCall.toString(36);
+  const requestId = processPrefix + nextCall.toString(36);
+  nextCall += 1;
   contextValues.set(requestIdKey, requestId);
   return requestId;
 }

@@ -40,8 +40,7 @@ function requireCommand(words: readonly string[]): Command {
   const text = words.join(" ");
   const longer = commands.filter(({ name }) => name.startsWith(`${text} `)).map(({ name }) => name);
   const names = commands.map(({ name }) => name);
-  const near =
-    nearestName(text, names) ?? nearestName(words.slice(0, 2).join(" "), names) ?? nearestName(words[0] ?? "", names);
+  const near = nearestName(words.slice(0, 2).join(" "), names) ?? nearestName(words[0] ?? "", names);
   const meant = longer.length > 0 ? longer.join(" or ") : near;
   throw new UsageError(`there is no command "${text}"${meant === undefined ? "" : `; did you mean ${meant}?`}`);
 }

@@ -1,3 +1,4 @@
+import { Script } from "node:vm";
 import { expect, test } from "vitest";
 import type { EndpointAnswer } from "../../../src/gateway/index.ts";
 import { createDocsPage } from "../../../src/gateway/docs-page/docs-page.ts";
@@ -75,6 +76,19 @@ test("the page is five requests, of which one is for its script, which imports n
   expect(references.filter((target) => target.endsWith(".js"))).toEqual(["docs/page.js"]);
   expect(answerOf("/docs/page.js").header?.["content-type"]).toBe("text/javascript; charset=utf-8");
   expect(textOf("/docs/page.js")).not.toMatch(/^(?:import|export)\b|\bimport\(/m);
+});
+
+test("the script of the page is one that compiles, each of its modules before the first that uses it", () => {
+  const script = textOf("/docs/page.js");
+  // The entry waits for its descriptions.
+  expect(() => new Script(`(async () => {${script}\n})`)).not.toThrow();
+  const used = [...script.matchAll(/^const \{[^}]*\} = ([\w$]+);$|^const ([\w$]+) = \(\(\) => \{$/gm)];
+  const made = new Set(["marked"]);
+  for (const [, module, maker] of used) {
+    if (maker !== undefined) made.add(maker);
+    else expect(made).toContain(module);
+  }
+  expect(made.size).toBeGreaterThan(3);
 });
 
 test("the page has neither inline scripts and styles nor handlers", () => {

@@ -204,6 +204,15 @@ describe("a request over Fetch", () => {
     expect((await exchangeFetch(fetch, request)).httpStatus).toBe(httpStatus);
   });
 
+  test("may have a header as large as its limit", async () => {
+    // As HTTP/2 counts: 32 bytes beside each name and value (RFC 9113 §6.5.2).
+    const header = new Headers(Array.from({ length: 5 }, (_, at) => [`x-${at}`, "y".repeat(65)]));
+    const fetch = serve({}, { limits: { headerBytes: 500 } });
+    expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(404);
+    header.set("x-0", "y".repeat(66));
+    expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(431);
+  });
+
   test("is not read any further than its limit, nor at all where its length is above it", async () => {
     let asked = 0;
     const pull: Pull = (controller) => {

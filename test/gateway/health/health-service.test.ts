@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, createHandlerContext, type Client } from "@connectrpc/connect";
 import { compressionGzip, createGrpcTransport } from "@connectrpc/connect-node";
-import { test } from "vitest";
+import { test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import {
   HealthCheckRequestSchema,
@@ -189,13 +189,34 @@ test.concurrent("a thousand may watch, on whatever connections, with one timer f
   for (const connection of connections) connection.socket.resetAndDestroy();
 });
 
+/** Watches without a transport. */
+function watchFrom(
+  { watch }: ReturnType<typeof createHealthService>,
+  requestSignal: AbortSignal,
+): AsyncIterator<unknown> {
+  const call = { method: Health.method.watch, service: Health, protocolName: "grpc", requestMethod: "POST", url: "" };
+  const context = createHandlerContext({ ...call, requestSignal });
+  return watch(create(HealthCheckRequestSchema), context)[Symbol.asyncIterator]();
+}
+
+test("a watcher that leaves others behind has ended, and so has the last", async ({ expect }) => {
+  const service = createHealthService({ readiness: new Readiness({}), services: [] });
+  const callers = [new AbortController(), new AbortController()];
+  const watchers = callers.map(({ signal }) => watchFrom(service, signal));
+  for (const watcher of watchers) await watcher.next();
+  using cleared = vi.spyOn(globalThis, "clearInterval");
+  for (const [at, caller] of callers.entries()) {
+    const next = watchers[at]?.next();
+    caller.abort(new Error("gone"));
+    await expect(within(Promise.resolve(next), "the end")).rejects.toThrow("gone");
+    // The clock of all watchers ends with the last.
+    expect(cleared).toHaveBeenCalledTimes(at);
+  }
+});
+
 test("a caller that has gone before it is served does not count as a watcher", async ({ expect }) => {
-  const { watch } = createHealthService({ readiness: new Readiness({}), services: [] });
-  const first = (requestSignal: AbortSignal) => {
-    const call = { method: Health.method.watch, service: Health, protocolName: "grpc", requestMethod: "POST", url: "" };
-    const context = createHandlerContext({ ...call, requestSignal });
-    return watch(create(HealthCheckRequestSchema), context)[Symbol.asyncIterator]().next();
-  };
+  const service = createHealthService({ readiness: new Readiness({}), services: [] });
+  const first = (requestSignal: AbortSignal) => watchFrom(service, requestSignal).next();
   const gone = Array.from({ length: 1_000 }, () => first(AbortSignal.abort(new Error("gone"))));
   expect(new Set((await Promise.allSettled(gone)).map(({ status }) => status))).toEqual(new Set(["rejected"]));
   const controller = new AbortController();

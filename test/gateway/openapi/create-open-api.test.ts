@@ -126,7 +126,7 @@ describe("a path parameter", () => {
 
 const about = ({ parameters = [] }: OpenApiOperation): unknown =>
   parameters.flatMap(({ in: place, name, description, schema }) =>
-    place === "path" ? [{ name, description, pattern: schema["pattern"] }] : [],
+    place === "path" ? [{ name, description, type: schema["type"], pattern: schema["pattern"] }] : [],
   );
 
 describe("a part of a path variable", () => {
@@ -135,11 +135,11 @@ describe("a part of a path variable", () => {
     const described = createOpenApi([KitchenSink], { info, comments: notes });
     const form = "in `f_string`, which has the form `shelves/*/books/*`.";
     expect(about(operation("GET /v1/shelves/{shelf}/books/{book}", described))).toEqual([
-      { name: "shelf", description: `What follows \`shelves/\` ${form}`, pattern: "^[^/]+$" },
-      { name: "book", description: `What follows \`books/\` ${form}`, pattern: "^[^/]+$" },
+      { name: "shelf", description: `What follows \`shelves/\` ${form}`, type: "string", pattern: "^[^/]+$" },
+      { name: "book", description: `What follows \`books/\` ${form}`, type: "string", pattern: "^[^/]+$" },
     ]);
     expect(about(operation("GET /v1/string/{f_string}", described))).toEqual([
-      { name: "f_string", description: "Such as shelves/1/books/2.", pattern: undefined },
+      { name: "f_string", description: "Such as shelves/1/books/2.", type: "string", pattern: undefined },
     ]);
   });
 
@@ -149,10 +149,11 @@ describe("a part of a path variable", () => {
     const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
     const form = "in `f_string`, which has the form `*/files/**`.";
     expect(about(operation("GET /{f_string_1}/files/{file}", described))).toEqual([
-      { name: "f_string_1", description: `Wildcard 1 ${form}`, pattern: "^[^/]+$" },
+      { name: "f_string_1", description: `Wildcard 1 ${form}`, type: "string", pattern: "^[^/]+$" },
       {
         name: "file",
         description: `What follows \`files/\` ${form}\n\nTakes any number of segments, slashes between them.`,
+        type: "string",
         pattern: undefined,
       },
     ]);
@@ -458,6 +459,18 @@ describe("an RPC", () => {
 
 test("a field of NullValue is null, which is no name of a value", () => {
   expect(document.components?.schemas?.["Sink"]).toHaveProperty("properties.nullValue.type", "null");
+});
+
+test("a parameter of NullValue is the name of its value", () => {
+  const parameter = operation("GET /v1/query").parameters?.find(({ name }) => name === "nullValue");
+  expect(parameter?.schema).toEqual({ $ref: "#/components/schemas/NullValue" });
+});
+
+test("a number of 64 bits is a number where that is asked for, in a wrapper too", () => {
+  const rest = { int64Numbers: () => true };
+  const sink = createOpenApi([KitchenSink], { info, rest }).components?.schemas?.["Sink"];
+  for (const name of ["fInt64", "wInt64"])
+    expect(sink).toHaveProperty(`properties.${name}.type`, ["integer", "string"]);
 });
 
 test("bindings that OpenAPI cannot describe are left out and reported", () => {

@@ -111,6 +111,11 @@ test.each<{ name: string; question: Question; want: string[] }>([
     want: ["grpc/health/v1/health.proto"],
   },
   {
+    name: "a value of an enum",
+    question: { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus.SERVING" },
+    want: ["grpc/health/v1/health.proto"],
+  },
+  {
     name: "an extension",
     question: { case: "fileContainingSymbol", value: "google.api.http" },
     want: ["google/api/annotations.proto", "google/api/http.proto", "google/protobuf/descriptor.proto"],
@@ -143,11 +148,15 @@ test.each<{ name: string; question: Question; errorCode: Code }>([
     question: { case: "fileContainingSymbol", value: "garden.v1.Gnome" },
     errorCode: Code.NotFound,
   },
-  {
-    name: "an unknown member",
-    question: { case: "fileContainingSymbol", value: "greenhouse.v1.GreenhouseService.Water" },
+  ...[
+    "greenhouse.v1.GreenhouseService.Water",
+    "greenhouse.v1.WaterBedRequest.gnome",
+    "grpc.health.v1.HealthCheckResponse.ServingStatus.ASLEEP",
+  ].map((value) => ({
+    name: `an unknown member, ${value},`,
+    question: { case: "fileContainingSymbol", value } as const,
     errorCode: Code.NotFound,
-  },
+  })),
   { name: "an empty symbol", question: { case: "fileContainingSymbol", value: "" }, errorCode: Code.NotFound },
   {
     name: "an unknown extended message",

@@ -96,6 +96,16 @@ describe("an introspection endpoint", () => {
     );
   });
 
+  test("is asked with the last good secret while there is none in the file", async () => {
+    await using endpoint = await openEndpoint({ active: true, sub: "ada" });
+    writeFileSync(endpoint.secretFile, "\n");
+    await endpoint.verifier.reload?.();
+    await outcomeOf(endpoint);
+    expect(endpoint.questions[0]?.header.authorization).toBe(
+      `Basic ${Buffer.from("plant+store:s3cr%3Aet").toString("base64")}`,
+    );
+  });
+
   test.each([
     { name: "an active token", answer: { active: true, sub: "ada", exp: nowS + 600 } },
     { name: "a token that is not active", answer: { active: false } },

@@ -41,9 +41,8 @@ export abstract class NodeExchange extends CarriedExchange implements BodySource
   startBody(): void {
     if (this.#isReading) return;
     this.#isReading = true;
-    this.#request.on("data", onData).on("end", onEnd);
     // A listener alone does not start a stream that was paused before the gateway got it.
-    this.#request.resume();
+    this.#request.on("data", onData).on("end", onEnd).resume();
   }
 
   consumed(_bytes: number): void {

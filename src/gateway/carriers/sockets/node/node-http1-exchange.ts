@@ -56,7 +56,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   ): void {
     const hasLength = trailer === undefined && body !== undefined;
     this.#writeHeader(httpStatus, hasLength ? [...fields, "content-length", String(body.byteLength)] : fields);
-    if (body !== undefined && body.byteLength > 0) this.#response.write(body);
+    if (body !== undefined) this.#response.write(body);
     this.sendEnd(trailer);
   }
 
