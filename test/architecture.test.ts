@@ -46,6 +46,14 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     to: ["calls", "carriers", "carriers/web", "protocols", "rest"].map((room) => `gateway/${room}`),
   },
   { from: "gateway/zlib", to: ["gateway/protocols"] },
+  {
+    from: "gateway/client",
+    to: ["binary", "carriers", "http2", "http2/client", "protocols", "upstreams", "zlib"].map(
+      (room) => `gateway/${room}`,
+    ),
+  },
+  { from: "gateway/upstreams", to: ["carriers", "http2", "http2/client"].map((room) => `gateway/${room}`) },
+  { from: "gateway/http2/client", to: ["gateway/http2"] },
   { from: "gateway/docs-page", to: ["gateway/calls", "gateway/protocols"] },
   { from: "gateway/check", to: ["gateway", "gateway/rest", "gateway/json"] },
   { from: "gateway/health", to: ["gateway/calls", "gateway/gen"] },
@@ -147,7 +155,9 @@ test.each(["index.ts", "fetch/entry.ts"])("gateway/%s loads nothing of what has 
   expect(files.size).toBeGreaterThan(50);
   expect(
     [...files].filter((file) =>
-      /^gateway\/(check|conventions|docs-page|gen\/grpc|health|metrics|opentelemetry|reflection)\//.test(file),
+      /^gateway\/(check|client|conventions|docs-page|gen\/grpc|health|http2\/client|metrics|opentelemetry|reflection|upstreams)\//.test(
+        file,
+      ),
     ),
   ).toEqual([]);
 });

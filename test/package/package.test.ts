@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as connect from "../../src/plantstore/client/connect.ts";
 import * as client from "../../src/plantstore/client/index.ts";
+import * as grpcClient from "../../src/gateway/client/index.ts";
 import * as docsPage from "../../src/gateway/docs-page/index.ts";
 import * as overFetch from "../../src/gateway/fetch/entry.ts";
 import * as health from "../../src/gateway/health/index.ts";
@@ -101,6 +102,7 @@ test.each([
   { subpath: "@plantstore/gateway/fetch", source: overFetch },
   { subpath: "@plantstore/gateway/health", source: health },
   { subpath: "@plantstore/gateway/metrics", source: metrics },
+  { subpath: "@plantstore/gateway/client", source: grpcClient },
   { subpath: "@plantstore/gateway/opentelemetry", source: opentelemetry },
   { subpath: "@plantstore/gateway/reflection", source: reflection },
   { subpath: "@plantstore/operators/auth", source: auth },

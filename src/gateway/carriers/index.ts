@@ -23,6 +23,7 @@ export {
   requireField,
   requireFields,
 } from "./header-fields.ts";
+export { ownPiece } from "./held-body.ts";
 export {
   bodyWasRead,
   clientClosedRequest,

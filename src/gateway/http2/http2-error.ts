@@ -20,7 +20,7 @@ export const ErrorCode = {
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
 /** Returns the name of an error code in RFC 9113, such as `ENHANCE_YOUR_CALM`. */
-export function errorName(code: ErrorCode): string {
+export function errorName(code: number): string {
   return names.get(code) ?? String(code);
 }
 

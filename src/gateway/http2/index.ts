@@ -1,14 +1,24 @@
 /**
- * HTTP/2 for servers on plain sockets: RFC 9113 and RFC 7541. Knows nothing of RPC.
+ * HTTP/2 on plain sockets: RFC 9113 and RFC 7541. Knows nothing of RPC.
  *
  * chunk → FrameReader → FrameRules → Http2Stream → its receiver, and back through Output: one write per turn of the
  * event loop for all streams that answered. It exists because node:http2 makes objects and crosses into C++ for each
  * stream, which costs more than the rest of a call.
+ *
+ * The server's side is here, and what both sides share; the client's is a room of its own, `client/`.
  */
+export { type ConnectionOptions, type ErrorScope, FrameConnection } from "./connection.ts";
+export { type DeadlineEffects, Deadlines, type Handshake } from "./deadlines.ts";
+export { colon, isRegularField } from "./field-rules.ts";
+export { connectionPreface, FrameFlag } from "./frame-numbers.ts";
+export { type ConnectionParts, type FrameEffects, FrameRules } from "./frame-rules.ts";
+export type { HeaderBlock } from "./header-blocks.ts";
+export { BlockEncoder, encodeVarying, StableFields } from "./hpack/block-encoder.ts";
 export { encodeBlock, encodeStatus } from "./hpack/encoder.ts";
-export type { ErrorScope } from "./connection.ts";
 export { Http2Connection } from "./http2-connection.ts";
 export { ErrorCode, errorName } from "./http2-error.ts";
 export { defaultHttp2Limits, type Http2Limits } from "./http2-limits.ts";
 export type { Http2Stream, StreamReceiver } from "./http2-stream.ts";
 export type { Http2RequestHead } from "./request-head.ts";
+export { encodeClientSettings, PeerSettings } from "./settings.ts";
+export { type FlowCarrier, type FlowReceiver, StreamFlow } from "./stream-flow.ts";

@@ -9,8 +9,18 @@ export type { CallProtocol, Protocol, RequestMessages, StreamProtocol, UnaryProt
 export { createMethodCodecs } from "./codec.ts";
 export { messageTooLarge, type PieceDecompression, type PieceEncoder, type StreamCompression } from "./compression.ts";
 export { callerProtocol } from "./content-type.ts";
+export {
+  envelopeBytes,
+  envelopePrefixBytes,
+  type Envelope,
+  EnvelopeReader,
+  readSingleEnvelope,
+  compressedFlag,
+  writeEnvelope,
+} from "./envelope.ts";
 export { goneAway, httpError } from "./http-error.ts";
-export type { LazyHeaders } from "./lazy-headers.ts";
+export { LazyHeaders } from "./lazy-headers.ts";
+export { readMessages } from "./message-splitter.ts";
 export { type AcceptItem, negotiateCoding, readAccept } from "./negotiation.ts";
 export type { MessageInit, Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
 export { type Refusal, writeRefusal } from "./refuse.ts";

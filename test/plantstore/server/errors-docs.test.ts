@@ -25,7 +25,8 @@ const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
 
 const sources: ReadonlyMap<string, string> = new Map(
   readdirSync(join(projectFolder, "src"), { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts") && !/^(gen|client|cli)\//.test(file))
+    // What callers of other servers are told is no answer of ours.
+    .filter((file) => file.endsWith(".ts") && !/^(gen|client|cli)\/|^gateway\/(client|upstreams)\//.test(file))
     .map((file) => [file, readFileSync(join(projectFolder, "src", file), "utf8")]),
 );
 

@@ -1,7 +1,7 @@
 import { staticTable } from "./static-table.ts";
 
-// RFC 7541 §4.1: what an entry counts in addition to its text.
-const entryOverheadBytes = 32;
+/** What an entry counts in addition to its text (RFC 7541 §4.1). */
+export const entryOverheadBytes = 32;
 
 /** The dynamic table of one direction of a connection (RFC 7541 §2.3.2, §4). */
 export class DynamicTable {

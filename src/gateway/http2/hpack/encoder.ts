@@ -36,17 +36,47 @@ export function encodeStatus(httpStatus: number): Buffer {
  */
 export const emptyTable: Buffer = Buffer.from([0x20]);
 
+/** Encodes a field as an entry of the static table if it is one, otherwise as a literal without indexing. */
 function encodeField(name: string, value: string): Buffer {
+  const exact = staticIndex(name, value);
+  return exact === 0 ? encodeLiteral(name, value, Literal.plain) : encodeIndex(exact);
+}
+
+/** How a literal is marked, and the bits of its first byte that hold the index of its name (RFC 7541 §6.2). */
+export const Literal = {
+  /** Enters the dynamic table. */
+  indexed: { prefixBits: 6, pattern: 0x40 },
+  plain: { prefixBits: 4, pattern: 0x00 },
+  /** Must not enter a table on its way either: a credential (§7.1.3). */
+  never: { prefixBits: 4, pattern: 0x10 },
+} as const;
+
+/** Encodes a field as a literal. */
+export function encodeLiteral(
+  name: string,
+  value: string,
+  { prefixBits, pattern }: (typeof Literal)[keyof typeof Literal],
+): Buffer {
   const index = staticIndexOfName.get(name) ?? 0;
-  const exact = exactIndex(index, name, value);
-  if (exact !== 0) return Buffer.from(encodeInteger(exact, 7, 0x80));
-  const parts: Buffer[] = [Buffer.from(encodeInteger(index, 4, 0x00))];
+  const parts: Buffer[] = [Buffer.from(encodeInteger(index, prefixBits, pattern))];
   if (index === 0) parts.push(encodeString(name));
   parts.push(encodeString(value));
   return Buffer.concat(parts);
 }
 
-function exactIndex(index: number, name: string, value: string): number {
+/** Encodes a field by its index in both tables (§6.1). */
+export function encodeIndex(index: number): Buffer {
+  return Buffer.from(encodeInteger(index, 7, 0x80));
+}
+
+/** Encodes a dynamic table size update (§6.3). */
+export function encodeTableSize(bytes: number): Buffer {
+  return Buffer.from(encodeInteger(bytes, 5, 0x20));
+}
+
+/** Returns the index of a field in the static table; 0 if it is not there with this value. */
+export function staticIndex(name: string, value: string): number {
+  const index = staticIndexOfName.get(name) ?? 0;
   for (let at = index; at > 0 && staticTable[at - 1]?.[0] === name; at++) {
     if (staticTable[at - 1]?.[1] === value) return at;
   }

@@ -1,0 +1,107 @@
+import { create, type DescMethod, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
+import { noBytes } from "../carriers/index.ts";
+import { StableFields } from "../http2/index.ts";
+import { compressedFlag, type Envelope, writeEnvelope } from "../protocols/index.ts";
+import type { AnswerCoding } from "./answer-head.ts";
+import { answerError } from "./call-status.ts";
+
+/** What all calls of a transport have in common. */
+export interface CallSettings {
+  readonly scheme: string;
+  readonly authority: string;
+  readonly sendCompression: Compression | undefined;
+  readonly acceptCompression: readonly Compression[];
+  readonly compressMinBytes: number;
+  readonly readMaxBytes: number;
+  readonly writeMaxBytes: number;
+}
+
+/** One RPC, as a transport calls it: what is the same in all its calls. */
+export class ClientMethod {
+  readonly desc: DescMethod;
+  readonly settings: CallSettings;
+  /** How the header section begins, with the name of this client and without it. */
+  readonly stable: StableFields;
+  readonly #encode: (message: Message) => Uint8Array;
+  readonly #decode: (bytes: Uint8Array) => Message;
+  #anonymous: StableFields | undefined;
+
+  constructor(desc: DescMethod, settings: CallSettings) {
+    this.desc = desc;
+    this.settings = settings;
+    this.stable = new StableFields([...this.#fields(), "user-agent", userAgent]);
+    this.#encode = createBinaryWriter(desc.input, undefined);
+    this.#decode = createBinaryReader(desc.output, undefined);
+  }
+
+  /** How the header section begins if the caller names the program itself. */
+  get anonymous(): StableFields {
+    return (this.#anonymous ??= new StableFields(this.#fields()));
+  }
+
+  /**
+   * Returns a message as it is sent, in its envelope; in a promise if it is compressed.
+   *
+   * @throws ConnectError `Internal` for a message that cannot be encoded, `ResourceExhausted` over `writeMaxBytes`
+   */
+  envelop(init: unknown): Uint8Array | Promise<Uint8Array> {
+    const { sendCompression, compressMinBytes, writeMaxBytes } = this.settings;
+    const bytes = this.#serialize(init);
+    if (bytes.byteLength > writeMaxBytes) {
+      throw new ConnectError(`the message is larger than ${writeMaxBytes} bytes`, Code.ResourceExhausted);
+    }
+    if (sendCompression === undefined || bytes.byteLength < compressMinBytes) return writeEnvelope(0, bytes);
+    return sendCompression.compress(bytes).then((compressed) => writeEnvelope(compressedFlag, compressed));
+  }
+
+  /** Returns the message in an envelope; in a promise if it is compressed. Throws, or rejects with, a ConnectError. */
+  open({ compressed, bytes }: Envelope, coding: AnswerCoding): Message | Promise<Message> {
+    if (!compressed) return this.#parse(bytes);
+    if (coding === undefined) {
+      throw new ConnectError("a message is compressed although the header says otherwise", Code.Internal);
+    }
+    return coding.decompress(bytes, this.settings.readMaxBytes).then(
+      (decompressed) => this.#parse(decompressed),
+      (error: unknown) => {
+        throw answerError(error);
+      },
+    );
+  }
+
+  #serialize(init: unknown): Uint8Array {
+    const { input } = this.desc;
+    try {
+      const message = isMessage(init, input) ? init : create(input, init as MessageInitShape<typeof input>);
+      if (input.fields.length === 0 && message.$unknown === undefined) return noBytes;
+      return this.#encode(message);
+    } catch (error) {
+      throw new ConnectError("the message cannot be encoded", Code.Internal, undefined, undefined, error);
+    }
+  }
+
+  #parse(bytes: Uint8Array): Message {
+    try {
+      return this.#decode(bytes);
+    } catch (error) {
+      const message = `the answer is not a valid ${this.desc.output.typeName}`;
+      throw new ConnectError(message, Code.Internal, undefined, undefined, error);
+    }
+  }
+
+  #fields(): string[] {
+    const { scheme, authority, sendCompression, acceptCompression } = this.settings;
+    const path = `/${this.desc.parent.typeName}/${this.desc.name}`;
+    const accepted = acceptCompression.map(({ name }) => name).join(",");
+    const fields = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
+    // gRPC over HTTP/2: `te` shows proxies that trailers are read.
+    fields.push("te", "trailers", "content-type", "application/grpc+proto");
+    if (sendCompression !== undefined) fields.push("grpc-encoding", sendCompression.name);
+    fields.push("grpc-accept-encoding", accepted);
+    return fields;
+  }
+}
+
+const userAgent = "grpc-node-plantstore-gateway";

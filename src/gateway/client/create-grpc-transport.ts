@@ -1,0 +1,232 @@
+import type {
+  DescMessage,
+  DescMethod,
+  DescMethodStreaming,
+  DescMethodUnary,
+  MessageInitShape,
+} from "@bufbuild/protobuf";
+import {
+  type ContextValues,
+  createContextValues,
+  type Interceptor,
+  type StreamResponse,
+  type Transport,
+  type UnaryRequest,
+  type UnaryResponse,
+} from "@connectrpc/connect";
+import { type Compression, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
+import { defaultReadMaxBytes } from "../carriers/index.ts";
+import {
+  defaultKeepaliveMs,
+  readUpstreamAddress,
+  Upstream,
+  upstreamLimits,
+  type UpstreamTls,
+} from "../upstreams/index.ts";
+import { brotli, gzip, zstd } from "../zlib/index.ts";
+import { type CallSettings, ClientMethod } from "./client-method.ts";
+import type { CallInit } from "./outgoing-call.ts";
+import { type HeadersInit, readRequestFields } from "./request-fields.ts";
+import { type StreamAnswer, StreamCall } from "./stream-call.ts";
+import { type UnaryAnswer, UnaryCall } from "./unary-call.ts";
+
+/** Options of {@link createGrpcTransport}. */
+export interface GrpcTransportOptions {
+  /** Where the server is: `http://host:port`, `https://host:port` or `unix:/path`. HTTP/2 on all of them. */
+  readonly baseUrl: string;
+  /** Connect's interceptors; the first one sees a call first. */
+  readonly interceptors?: readonly Interceptor[];
+  /** For `https:`: certificates to trust (`ca`), our own (`cert` and `key`), the name of the server (`servername`). */
+  readonly tls?: UpstreamTls;
+  /** Connections at most, each opened when all streams of the others are taken: from 1, the default, to 8. */
+  readonly connections?: number;
+  /** How messages are compressed from {@link compressMinBytes} on. By default they are not. */
+  readonly sendCompression?: "gzip" | "br" | "zstd";
+  /** Bytes of the smallest message that is compressed. Default 1,024. */
+  readonly compressMinBytes?: number;
+  /** Bytes that a message of an answer may have, compressed or not; `ResourceExhausted` above. Default 4 MiB. */
+  readonly readMaxBytes?: number;
+  /** Bytes that a message of a request may have, before compression; `ResourceExhausted` above. Default 4 MiB. */
+  readonly writeMaxBytes?: number;
+  /** Milliseconds that a call may take if it says nothing itself. By default there is no deadline. */
+  readonly defaultTimeoutMs?: number;
+  /**
+   * Milliseconds of silence, while calls wait, after which the server is sent a PING; if it does not answer within 20 s,
+   * the connection is given up. Default 310 s. A server of gRPC ends connections that do so more than once in 5 minutes.
+   */
+  readonly keepaliveMs?: number;
+}
+
+/** A transport for Connect's clients, with connections that it keeps until it is disposed of. */
+export interface GrpcTransport extends Transport, AsyncDisposable {}
+
+/**
+ * Creates a transport that calls a gRPC server over the gateway's own HTTP/2. Connects when the first call is made.
+ *
+ * A call that certainly was not processed is sent again: one that the server has refused, or that came after the last
+ * one a server takes before it goes away. Nothing else is ever repeated.
+ *
+ * `await using`, or `[Symbol.asyncDispose]()`, closes it: calls that wait fail with `Unavailable`, others may end.
+ *
+ * @throws TypeError for a `baseUrl` that is no address of a server; RangeError for a number out of range
+ */
+export function createGrpcTransport(options: GrpcTransportOptions): GrpcTransport {
+  return new OwnGrpcTransport(options);
+}
+
+class OwnGrpcTransport implements GrpcTransport {
+  readonly #baseUrl: string;
+  readonly #interceptors: Interceptor[];
+  readonly #defaultTimeoutMs: number | undefined;
+  readonly #settings: CallSettings;
+  readonly #upstream: Upstream;
+  readonly #methods = new WeakMap<DescMethod, ClientMethod>();
+
+  constructor(options: GrpcTransportOptions) {
+    const { baseUrl, interceptors = [], tls, defaultTimeoutMs } = options;
+    const { connections = 1, keepaliveMs = defaultKeepaliveMs, compressMinBytes = 1024 } = options;
+    const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = defaultReadMaxBytes } = options;
+    requireRange("connections", connections, 1, upstreamLimits.connectionsMax);
+    requireRange("keepaliveMs", keepaliveMs, 1, Number.MAX_SAFE_INTEGER);
+    requireRange("compressMinBytes", compressMinBytes, 0, messageBytesMax);
+    requireRange("readMaxBytes", readMaxBytes, 1, messageBytesMax);
+    requireRange("writeMaxBytes", writeMaxBytes, 1, messageBytesMax);
+    const address = readUpstreamAddress(baseUrl);
+    this.#baseUrl = `${address.scheme}://${address.authority}`;
+    this.#interceptors = [...interceptors];
+    this.#defaultTimeoutMs = defaultTimeoutMs;
+    this.#settings = {
+      scheme: address.scheme,
+      authority: address.authority,
+      sendCompression: findCompression(options.sendCompression),
+      acceptCompression: compressions,
+      compressMinBytes,
+      readMaxBytes,
+      writeMaxBytes,
+    };
+    this.#upstream = new Upstream({ address, tls, connections, keepaliveMs });
+  }
+
+  unary<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+    header: HeadersInit | undefined,
+    input: MessageInitShape<I>,
+    contextValues?: ContextValues,
+  ): Promise<UnaryResponse<I, O>> {
+    const deadlineMs = this.#deadlineOf(timeoutMs);
+    const send = async (
+      callSignal: AbortSignal | undefined,
+      fields: HeadersInit | undefined,
+      message: unknown,
+    ): Promise<UnaryResponse<I, O>> => {
+      const answer = await callUnary(this.#init(method, callSignal, deadlineMs, fields), message);
+      return { stream: false, service: method.parent, method, ...(answer as DecodedUnary<O>) };
+    };
+    if (this.#interceptors.length === 0) return send(signal, header, input);
+    return runUnaryCall<I, O>({
+      ...this.#interception(signal, deadlineMs),
+      req: { stream: false, method, message: input, ...this.#request(method, header, contextValues) },
+      next: (request) => send(request.signal, request.header, request.message),
+    });
+  }
+
+  stream<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodStreaming<I, O>,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+    header: HeadersInit | undefined,
+    input: AsyncIterable<MessageInitShape<I>>,
+    contextValues?: ContextValues,
+  ): Promise<StreamResponse<I, O>> {
+    const deadlineMs = this.#deadlineOf(timeoutMs);
+    const send = async (
+      callSignal: AbortSignal | undefined,
+      fields: HeadersInit | undefined,
+      messages: AsyncIterable<unknown>,
+    ): Promise<StreamResponse<I, O>> => {
+      const answer = await callStream(this.#init(method, callSignal, deadlineMs, fields), messages);
+      return { stream: true, service: method.parent, method, ...(answer as DecodedStream<O>) };
+    };
+    if (this.#interceptors.length === 0) return send(signal, header, input);
+    return runStreamingCall<I, O>({
+      ...this.#interception(signal, deadlineMs),
+      req: { stream: true, method, message: input, ...this.#request(method, header, contextValues) },
+      next: (request) => send(request.signal, request.header, request.message),
+    });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#upstream.close();
+  }
+
+  /** As in Connect's transports, 0 or less is no deadline at all. */
+  #deadlineOf(timeoutMs: number | undefined = this.#defaultTimeoutMs): number | undefined {
+    return timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs;
+  }
+
+  #init(
+    desc: DescMethod,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+    header: HeadersInit | undefined,
+  ): CallInit {
+    let method = this.#methods.get(desc);
+    if (method === undefined) this.#methods.set(desc, (method = new ClientMethod(desc, this.#settings)));
+    return { upstream: this.#upstream, method, fields: readRequestFields(header), signal, timeoutMs };
+  }
+
+  #interception(signal: AbortSignal | undefined, timeoutMs: number | undefined): Interception {
+    return {
+      interceptors: this.#interceptors,
+      ...(signal && { signal }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    };
+  }
+
+  /** What interceptors see of a request besides its messages. */
+  #request(method: DescMethod, header: HeadersInit | undefined, contextValues: ContextValues | undefined): SeenRequest {
+    return {
+      service: method.parent,
+      requestMethod: "POST",
+      url: createMethodUrl(this.#baseUrl, method),
+      header: new Headers(header),
+      contextValues: contextValues ?? createContextValues(),
+    };
+  }
+}
+
+/** An answer whose messages were decoded as those of the RPC. */
+type DecodedUnary<O extends DescMessage> = Pick<UnaryResponse<DescMessage, O>, "header" | "message" | "trailer">;
+type DecodedStream<O extends DescMessage> = Pick<StreamResponse<DescMessage, O>, "header" | "message" | "trailer">;
+
+type Interception = Pick<Parameters<typeof runUnaryCall>[0], "interceptors" | "signal" | "timeoutMs">;
+type SeenRequest = Pick<UnaryRequest, "service" | "requestMethod" | "url" | "header" | "contextValues">;
+
+async function callUnary(init: CallInit, input: unknown): Promise<UnaryAnswer> {
+  const enveloped = init.method.envelop(input);
+  const request = enveloped instanceof Promise ? await enveloped : enveloped;
+  return new Promise((resolve, reject) => new UnaryCall(init, request, resolve, reject).start());
+}
+
+function callStream(init: CallInit, input: AsyncIterable<unknown>): Promise<StreamAnswer> {
+  return new Promise((resolve, reject) => new StreamCall(init, input, resolve, reject).start());
+}
+
+/** What is accepted of answers, the first one first. */
+const compressions: readonly Compression[] = [gzip, brotli, zstd];
+
+/** Bytes of the largest message that an envelope can announce: its length has 32 bits. */
+const messageBytesMax = 2 ** 32 - 1;
+
+function findCompression(wanted: string | undefined): Compression | undefined {
+  const found = compressions.find(({ name }) => name === wanted);
+  if (wanted === undefined || found !== undefined) return found;
+  throw new TypeError(`sendCompression is "gzip", "br" or "zstd", not "${wanted}"`);
+}
+
+function requireRange(name: string, value: number, least: number, most: number): void {
+  if (value >= least && value <= most) return;
+  throw new RangeError(`${name} must be from ${least} to ${most}, not ${value}`);
+}

@@ -1,0 +1,176 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type HeaderFields, startDeadline } from "../carriers/index.ts";
+import { ErrorCode } from "../http2/index.ts";
+import type { AnswerReceiver, AnswerSection, ClientConnection, ClientStream } from "../http2/client/index.ts";
+import type { Caller, Upstream } from "../upstreams/index.ts";
+import { type AnswerCoding, readAnswerHead } from "./answer-head.ts";
+import { readStatus, resetError } from "./call-status.ts";
+import type { ClientMethod } from "./client-method.ts";
+import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
+
+/** What a call is made with. */
+export interface CallInit {
+  readonly upstream: Upstream;
+  readonly method: ClientMethod;
+  readonly fields: RequestFields;
+  readonly signal: AbortSignal | undefined;
+  /** Milliseconds; `undefined` for no deadline. */
+  readonly timeoutMs: number | undefined;
+}
+
+/**
+ * Times that a call is sent again because it was certainly not processed: its stream was refused, or is above the last
+ * one of a GOAWAY (RFC 9113 §8.7). 4: a server that refuses it once more is overloaded, or going away for good.
+ */
+const repetitionsMax = 4;
+
+/** A call on its way: it waits for a stream, is sent, and ends once, by its answer, its deadline, its caller or a loss. */
+export abstract class OutgoingCall implements Caller, AnswerReceiver {
+  protected readonly method: ClientMethod;
+  protected stream: ClientStream | undefined;
+  protected coding: AnswerCoding;
+  /** The header of the answer; `undefined` before it has come. */
+  protected head: HeaderFields | undefined;
+  protected done = false;
+  readonly #init: CallInit;
+  readonly #startedAtMs: number;
+  #repetitions = 0;
+  #stopDeadline: (() => void) | undefined;
+
+  constructor(init: CallInit) {
+    this.#init = init;
+    this.method = init.method;
+    this.#startedAtMs = init.timeoutMs === undefined ? 0 : performance.now();
+  }
+
+  /** Begins the call. */
+  start(): void {
+    const { signal, timeoutMs, upstream } = this.#init;
+    if (signal !== undefined) {
+      if (signal.aborted) return this.handleEvent();
+      signal.addEventListener("abort", this);
+    }
+    if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(timeoutMs, () => this.fail(deadlineExceeded()));
+    upstream.call(this);
+  }
+
+  /** Is called when the caller's signal is aborted. */
+  handleEvent(): void {
+    if (this.abandonment !== undefined) this.fail(this.abandonment);
+  }
+
+  begin(connection: ClientConnection): void {
+    const { fields, timeoutMs, method } = this.#init;
+    let varying: Uint8Array;
+    try {
+      varying = encodeRequestFields(fields, timeoutMs === undefined ? undefined : this.#leftMs(timeoutMs));
+    } catch (error) {
+      return this.fail(ConnectError.from(error));
+    }
+    this.stream = connection.open(fields.namesProgram ? method.anonymous : method.stable, varying, this);
+    this.send(this.stream);
+  }
+
+  /** Sends the request, from its beginning. */
+  protected abstract send(stream: ClientStream): void;
+
+  /** Whether {@link send} can be called again. */
+  protected abstract get repeatable(): boolean;
+
+  /**
+   * Called once when the call has failed.
+   *
+   * @param trailer - the trailer that says so; `undefined` if the answer is not complete
+   */
+  protected abstract failed(error: ConnectError, trailer: HeaderFields | undefined): void;
+
+  /** Called once when the answer is complete, with its trailer; its status says success. */
+  protected abstract completed(trailer: HeaderFields): void;
+
+  /** Called when a header has come that is not all of the answer. */
+  protected abstract begun(head: HeaderFields): void;
+
+  abstract onData(piece: Uint8Array): boolean;
+
+  abstract onWritable(): void;
+
+  /** Ends the call with an error, and its stream with it. */
+  fail(error: ConnectError): void {
+    if (this.done) return;
+    this.finish();
+    const { stream } = this;
+    this.#init.upstream.leave(this);
+    if (stream !== undefined) {
+      stream.receiver = undefined;
+      stream.reset(ErrorCode.cancel);
+    }
+    this.failed(error, undefined);
+  }
+
+  onHead(section: AnswerSection, ended: boolean): void {
+    const coding = readAnswerHead(section, this.method.settings.acceptCompression);
+    if (coding instanceof ConnectError) return this.fail(coding);
+    this.head = section.fields;
+    this.coding = coding;
+    if (ended) this.#end(section.fields, noFields);
+    else this.begun(section.fields);
+  }
+
+  onEnd(trailer: AnswerSection | undefined): void {
+    this.#end(trailer?.fields ?? noFields, this.head ?? noFields);
+  }
+
+  onReset(code: number): void {
+    // §8.7: the only code that says that nothing was done; after a header it could not be true.
+    const isUntouched = code === ErrorCode.refusedStream && this.head === undefined;
+    this.stream = undefined;
+    if (this.done) return;
+    if (!isUntouched || !this.repeatable || this.#repetitions === repetitionsMax) {
+      return this.fail(this.#isLate(code) ? deadlineExceeded() : resetError(code));
+    }
+    this.#repetitions += 1;
+    this.#init.upstream.call(this);
+  }
+
+  /** Returns why the caller has given up; `undefined` if it has not. */
+  protected get abandonment(): ConnectError | undefined {
+    const { signal } = this.#init;
+    return signal?.aborted === true ? ConnectError.from(signal.reason, Code.Canceled) : undefined;
+  }
+
+  /** Notes that the call is over: nothing else ends it. */
+  protected finish(): void {
+    this.done = true;
+    this.#stopDeadline?.();
+    this.#init.signal?.removeEventListener("abort", this);
+  }
+
+  #end(trailer: HeaderFields, header: HeaderFields): void {
+    if (this.done) return;
+    const error = readStatus(trailer, header);
+    if (error === undefined) return this.completed(trailer);
+    this.finish();
+    this.failed(error, trailer);
+  }
+
+  /** Returns whether the server has given the call up because of its deadline, which it may notice earlier than we do. */
+  #isLate(code: number): boolean {
+    const { timeoutMs } = this.#init;
+    return code === ErrorCode.cancel && timeoutMs !== undefined && this.#leftMs(timeoutMs) === leftMsMin;
+  }
+
+  /** Returns what is left of the deadline for the server: what was spent waiting for a stream is gone. */
+  #leftMs(timeoutMs: number): number {
+    const spentMs = Math.trunc(performance.now() - this.#startedAtMs);
+    return Math.max(leftMsMin, timeoutMs - spentMs);
+  }
+}
+
+const noFields: HeaderFields = [];
+
+/** Milliseconds that a server is given at least. */
+const leftMsMin = 1;
+
+function deadlineExceeded(): ConnectError {
+  return new ConnectError("the operation timed out", Code.DeadlineExceeded);
+}

@@ -1,0 +1,89 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { encodeVarying } from "../http2/index.ts";
+
+/** Fields in the forms of which `Headers` can be made. */
+export type HeadersInit = NonNullable<ConstructorParameters<typeof Headers>[0]>;
+
+/** The fields that a caller has added to one call. */
+export interface RequestFields {
+  /** Name, value, …, in lower case. */
+  readonly fields: readonly string[];
+  /** Whether `user-agent` is among them. */
+  readonly namesProgram: boolean;
+}
+
+/** The fields of most calls. */
+export const noFields: RequestFields = { fields: [], namesProgram: false };
+
+/** Returns the fields of a call without those that the protocol sets itself. */
+export function readRequestFields(header: HeadersInit | undefined): RequestFields {
+  if (header === undefined) return noFields;
+  const fields: string[] = [];
+  let namesProgram = false;
+  for (const [name, value] of header instanceof Headers ? header : new Headers(header)) {
+    if (ownFields.has(name) || name.startsWith("grpc-")) continue;
+    if (name === "user-agent") namesProgram = true;
+    fields.push(name, value);
+  }
+  return { fields, namesProgram };
+}
+
+// gRPC over HTTP/2, "Request-Headers", and what describes a connection or a length (RFC 9110 §7.6.1).
+const ownFields: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "content-type",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/**
+ * Encodes the fields of a call, and its deadline.
+ *
+ * @throws ConnectError `InvalidArgument` for a field that HTTP does not allow
+ */
+export function encodeRequestFields({ fields }: RequestFields, timeoutMs: number | undefined): Uint8Array {
+  try {
+    const timeout = timeoutMs === undefined ? noBytes : timeoutBlock(timeoutMs);
+    return fields.length === 0 ? timeout : Buffer.concat([encodeVarying(fields), timeout]);
+  } catch (error) {
+    throw new ConnectError("a header field is not allowed", Code.InvalidArgument, undefined, undefined, error);
+  }
+}
+
+const noBytes: Uint8Array = new Uint8Array(0);
+
+/** Deadlines that were encoded, as programs have few of them. */
+const timeoutBlocks = new Map<number, Uint8Array>();
+/** How many are kept: more than a program has, and few enough to cost nothing. */
+const timeoutBlocksMax = 64;
+
+function timeoutBlock(timeoutMs: number): Uint8Array {
+  let block = timeoutBlocks.get(timeoutMs);
+  if (block !== undefined) return block;
+  block = encodeVarying(["grpc-timeout", toGrpcTimeout(timeoutMs)]);
+  if (timeoutBlocks.size >= timeoutBlocksMax) timeoutBlocks.clear();
+  timeoutBlocks.set(timeoutMs, block);
+  return block;
+}
+
+/** gRPC over HTTP/2, "Timeout": at most eight digits and a unit. Rounded up: the caller's own clock decides. */
+export function toGrpcTimeout(timeoutMs: number): string {
+  for (const [unit, unitMs] of timeoutUnits) {
+    const value = Math.ceil(timeoutMs / unitMs);
+    if (value < 1e8) return `${value}${unit}`;
+  }
+  return "99999999H";
+}
+
+const timeoutUnits = [
+  ["m", 1],
+  ["S", 1_000],
+  ["M", 60_000],
+  ["H", 3_600_000],
+] as const;

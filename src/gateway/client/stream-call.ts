@@ -1,0 +1,169 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type HeaderFields, RequestBody } from "../carriers/index.ts";
+import type { AnswerSection, ClientStream } from "../http2/client/index.ts";
+import { EnvelopeReader, LazyHeaders, readMessages } from "../protocols/index.ts";
+import { answerError } from "./call-status.ts";
+import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
+
+/** What a stream is answered with. */
+export interface StreamAnswer {
+  readonly header: Headers;
+  readonly message: AsyncIterable<Message>;
+  /** Empty before the messages have ended. */
+  readonly trailer: Headers;
+}
+
+/**
+ * Bytes of messages that were sent and are kept until the header of the answer has come, so that a call that the server
+ * has refused can be sent again. 64 KiB: above, it fails instead.
+ */
+const keptBytesMax = 64 * 1024;
+
+/** A call with a stream of messages one way or both. */
+export class StreamCall extends OutgoingCall {
+  readonly #input: AsyncIterator<unknown>;
+  readonly #resolve: (answer: StreamAnswer) => void;
+  readonly #reject: (error: ConnectError) => void;
+  readonly #trailer: Headers = new Headers();
+  readonly #body: RequestBody;
+  /** What was sent; `undefined` when it is not needed any more, or too much. */
+  #kept: Uint8Array[] | undefined = [];
+  #keptBytes = 0;
+  #inputState: "unread" | "reading" | "ended" = "unread";
+  /** Why the call has failed. */
+  #error: ConnectError | undefined;
+  /** Goes on reading the input once what was sent is on its way. */
+  #resume: (() => void) | undefined;
+
+  constructor(
+    init: CallInit,
+    input: AsyncIterable<unknown>,
+    resolve: (answer: StreamAnswer) => void,
+    reject: (error: ConnectError) => void,
+  ) {
+    super(init);
+    this.#input = input[Symbol.asyncIterator]();
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#body = new RequestBody({ startBody: () => undefined, consumed: (bytes) => this.stream?.consumed(bytes) }, 0);
+  }
+
+  protected get repeatable(): boolean {
+    return this.#kept !== undefined;
+  }
+
+  protected send(stream: ClientStream): void {
+    for (const envelope of this.#kept ?? []) stream.sendData(envelope);
+    if (this.#inputState === "ended") stream.end(undefined);
+    if (this.#inputState !== "unread") return this.onWritable();
+    this.#inputState = "reading";
+    this.#sendInput().catch((error: unknown) => this.fail(ConnectError.from(error)));
+  }
+
+  protected begun(head: HeaderFields): void {
+    this.#kept = undefined;
+    this.#resolve({ header: new LazyHeaders(head), message: this.#messages(), trailer: this.#trailer });
+  }
+
+  onData(piece: Uint8Array): boolean {
+    return this.#body.onData(piece, false);
+  }
+
+  onWritable(): void {
+    const resume = this.#resume;
+    this.#resume = undefined;
+    resume?.();
+  }
+
+  override onHead(section: AnswerSection, ended: boolean): void {
+    super.onHead(section, ended);
+    // All of the answer, and a success: there are no messages.
+    if (ended && this.#error === undefined) this.begun(section.fields);
+  }
+
+  protected failed(error: ConnectError, trailer: HeaderFields | undefined): void {
+    this.#error = error;
+    this.#reject(error);
+    // What came before the trailer is still read.
+    if (trailer === undefined) this.#body.close();
+    else this.#endBody(trailer);
+    this.#stopInput();
+  }
+
+  protected completed(trailer: HeaderFields): void {
+    this.finish();
+    this.#endBody(trailer);
+    this.#stopInput();
+  }
+
+  #endBody(trailer: HeaderFields): void {
+    new LazyHeaders(trailer).forEach((value, name) => this.#trailer.append(name, value));
+    this.#body.onEnd();
+  }
+
+  async #sendInput(): Promise<void> {
+    for (;;) {
+      const { done, value } = await this.#input.next();
+      if (this.done) return;
+      if (done === true) break;
+      const envelope = await this.method.envelop(value);
+      if (this.done) return;
+      this.#keep(envelope);
+      this.stream?.sendData(envelope);
+      if (this.stream === undefined || this.stream.queuedBytes > 0) {
+        await new Promise<void>((resolve) => {
+          this.#resume = resolve;
+        });
+      }
+      if (this.done) return;
+    }
+    this.#inputState = "ended";
+    this.stream?.end(undefined);
+  }
+
+  #keep(envelope: Uint8Array): void {
+    if (this.#kept === undefined) return;
+    this.#keptBytes += envelope.byteLength;
+    if (this.#keptBytes > keptBytesMax) this.#kept = undefined;
+    else this.#kept.push(envelope);
+  }
+
+  /** Tells the caller's messages that nobody reads on. */
+  #stopInput(): void {
+    this.onWritable();
+    if (this.#inputState === "ended") return;
+    this.#inputState = "ended";
+    // A generator that waits ends when it goes on; what it throws then is nobody's.
+    this.#input.return?.().catch(() => undefined);
+  }
+
+  #messages(): AsyncIterable<Message> {
+    const splitter = new EnvelopeReader(this.method.settings.readMaxBytes, (envelope) =>
+      this.method.open(envelope, this.coding),
+    );
+    const messages = readMessages(this.#body.pieces(), splitter)[Symbol.asyncIterator]();
+    const iterator: AsyncIterator<Message> = {
+      next: async () => {
+        // Even if all of the answer has come: who gives up wants none of it.
+        if (this.#error === undefined && this.abandonment !== undefined) throw this.abandonment;
+        let result: IteratorResult<Message>;
+        try {
+          result = await messages.next();
+        } catch (error) {
+          const found = this.#error ?? answerError(error);
+          this.fail(found);
+          throw found;
+        }
+        if (result.done === true && this.#error !== undefined) throw this.#error;
+        return result;
+      },
+      // Who reads no more has no use for the rest.
+      return: () => {
+        this.fail(new ConnectError("the messages are not read any more", Code.Canceled));
+        return Promise.resolve({ done: true, value: undefined });
+      },
+    };
+    return { [Symbol.asyncIterator]: () => iterator };
+  }
+}

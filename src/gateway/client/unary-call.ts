@@ -1,0 +1,95 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { CollectedBytes, type HeaderFields, noBytes, ownPiece } from "../carriers/index.ts";
+import type { ClientStream } from "../http2/client/index.ts";
+import { envelopeBytes, envelopePrefixBytes, LazyHeaders, readSingleEnvelope } from "../protocols/index.ts";
+import { answerError } from "./call-status.ts";
+import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
+
+/** What a unary call is answered with. */
+export interface UnaryAnswer {
+  readonly header: Headers;
+  readonly message: Message;
+  readonly trailer: Headers;
+}
+
+/** A call with one message each way. */
+export class UnaryCall extends OutgoingCall {
+  readonly #request: Uint8Array;
+  readonly #resolve: (answer: UnaryAnswer) => void;
+  readonly #reject: (error: ConnectError) => void;
+  /** The answer, if it is one piece so far. */
+  #first: Uint8Array = noBytes;
+  #collected: CollectedBytes | undefined;
+
+  constructor(
+    init: CallInit,
+    request: Uint8Array,
+    resolve: (answer: UnaryAnswer) => void,
+    reject: (error: ConnectError) => void,
+  ) {
+    super(init);
+    this.#request = request;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  protected get repeatable(): boolean {
+    return true;
+  }
+
+  protected send(stream: ClientStream): void {
+    stream.end(this.#request);
+  }
+
+  protected begun(): void {}
+
+  onWritable(): void {}
+
+  onData(piece: Uint8Array): boolean {
+    this.stream?.consumed(piece.byteLength);
+    const limitBytes = envelopePrefixBytes + this.method.settings.readMaxBytes;
+    if (this.#first.byteLength === 0) {
+      if (Math.max(piece.byteLength, envelopeBytes(piece)) > limitBytes) return this.#refuse();
+      this.#first = ownPiece(piece);
+      return this.#first === piece;
+    }
+    this.#collected ??= this.#collect(limitBytes);
+    if (this.#collected.byteLength + piece.byteLength > limitBytes) return this.#refuse();
+    this.#collected.add(piece);
+    return false;
+  }
+
+  protected failed(error: ConnectError): void {
+    this.#reject(error);
+  }
+
+  protected completed(trailer: HeaderFields): void {
+    this.finish();
+    try {
+      const body = this.#collected?.bytes ?? this.#first;
+      const message = this.method.open(readSingleEnvelope(body, this.method.settings.readMaxBytes), this.coding);
+      if (message instanceof Promise) message.then((opened) => this.#answer(opened, trailer), this.#reject);
+      else this.#answer(message, trailer);
+    } catch (error) {
+      this.#reject(answerError(error));
+    }
+  }
+
+  #answer(message: Message, trailer: HeaderFields): void {
+    this.#resolve({ header: new LazyHeaders(this.head ?? []), message, trailer: new LazyHeaders(trailer) });
+  }
+
+  #collect(limitBytes: number): CollectedBytes {
+    const collected = new CollectedBytes(envelopeBytes(this.#first), limitBytes);
+    collected.add(this.#first);
+    return collected;
+  }
+
+  /** Refuses what is longer than a message may be, before the rest of it comes. */
+  #refuse(): false {
+    const { readMaxBytes } = this.method.settings;
+    this.fail(new ConnectError(`the answer is larger than ${readMaxBytes} bytes`, Code.ResourceExhausted));
+    return false;
+  }
+}

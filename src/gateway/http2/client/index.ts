@@ -1,0 +1,7 @@
+/**
+ * Which answer belongs to this request? The client's side of HTTP/2, on what both sides share. Knows nothing of RPC, nor
+ * of addresses: it is given sockets that are connected.
+ */
+export type { AnswerSection } from "./answer-section.ts";
+export { ClientConnection } from "./client-connection.ts";
+export { type AnswerReceiver, type ClientStream, connectionLost } from "./client-stream.ts";

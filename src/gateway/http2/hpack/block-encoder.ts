@@ -1,0 +1,114 @@
+import { requireFields } from "../../carriers/index.ts";
+import { headerTableBytesInitial } from "../frame-numbers.ts";
+import { entryOverheadBytes } from "./dynamic-table.ts";
+import { encodeBlock, encodeIndex, encodeLiteral, encodeTableSize, Literal, staticIndex } from "./encoder.ts";
+import { staticTable } from "./static-table.ts";
+
+/** Fields that many requests share, in the order in which they are sent: name, value, … Each object is encoded once. */
+export class StableFields {
+  readonly fields: readonly string[];
+  /** The fields as literals, which leave every table alone. */
+  readonly literal: Buffer;
+
+  /** @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2) */
+  constructor(fields: readonly string[]) {
+    this.fields = fields;
+    this.literal = encodePseudo(fields);
+  }
+}
+
+/**
+ * Encodes what the requests of a connection begin with, by the dynamic table of the peer (RFC 7541 §2.3.2).
+ *
+ * A field enters the table once, and only if it fits: nothing is ever evicted, so an index stays what it is until
+ * another field enters. The whole of a head that repeats is then a few bytes, which are kept. Before the peer's SETTINGS
+ * have come, everything is literal, because its table may be smaller than HTTP/2's initial value.
+ */
+export class BlockEncoder {
+  /** For each field in the table, how many had entered before it. */
+  readonly #entries = new Map<string, number>();
+  /** Blocks that leave the table as it is, until another field enters. */
+  readonly #blocks = new Map<StableFields, Buffer>();
+  #sizeBytes = 0;
+  #limitBytes = headerTableBytesInitial;
+  #settled = false;
+  /** Size updates for the beginning of the next block (§4.2). */
+  #updates: Buffer[] = [];
+
+  /** Takes over how many bytes the peer keeps for us: when its first SETTINGS come, and whenever they change. */
+  settle(tableBytes: number): void {
+    this.#settled = true;
+    const limitBytes = Math.min(tableBytes, headerTableBytesInitial);
+    if (limitBytes === this.#limitBytes) return;
+    this.#limitBytes = limitBytes;
+    // §4.2: the smallest of several sizes must be signalled as well, which 0 always covers.
+    this.#updates = [encodeTableSize(0), encodeTableSize(limitBytes)];
+    this.#entries.clear();
+    this.#blocks.clear();
+    this.#sizeBytes = 0;
+  }
+
+  /** Returns the beginning of the next block. It must be sent before another is asked for. */
+  encode(stable: StableFields): Uint8Array {
+    if (!this.#settled) return stable.literal;
+    const known = this.#blocks.get(stable);
+    if (known !== undefined) return known;
+    const before = this.#entries.size;
+    const parts = this.#updates;
+    const isPlain = parts.length === 0;
+    this.#updates = [];
+    const { fields } = stable;
+    for (let i = 0; i < fields.length; i += 2) parts.push(this.#encodeField(fields[i] ?? "", fields[i + 1] ?? ""));
+    const block = Buffer.concat(parts);
+    if (this.#entries.size > before) this.#blocks.clear();
+    else if (isPlain) this.#blocks.set(stable, block);
+    return block;
+  }
+
+  #encodeField(name: string, value: string): Buffer {
+    const exact = staticIndex(name, value);
+    if (exact !== 0) return encodeIndex(exact);
+    const key = `${name}\0${value}`;
+    const ordinal = this.#entries.get(key);
+    // §2.3.3: the latest entry comes first.
+    if (ordinal !== undefined) return encodeIndex(staticTable.length + this.#entries.size - ordinal);
+    const sizeBytes = name.length + value.length + entryOverheadBytes;
+    if (this.#sizeBytes + sizeBytes > this.#limitBytes) return encodeLiteral(name, value, Literal.plain);
+    this.#sizeBytes += sizeBytes;
+    this.#entries.set(key, this.#entries.size);
+    return encodeLiteral(name, value, Literal.indexed);
+  }
+}
+
+/**
+ * Encodes the fields of one request, in lower case: without indexing, and credentials as never to be indexed.
+ *
+ * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
+ */
+export function encodeVarying(fields: readonly string[]): Uint8Array {
+  const parts: Buffer[] = [];
+  for (let i = 0; i < fields.length; i += 2) {
+    const field = fields.slice(i, i + 2);
+    const [name = "", value = ""] = field;
+    // Also checks the field.
+    const plain = encodeBlock(field);
+    parts.push(credentialFields.has(name) ? encodeLiteral(name, value, Literal.never) : plain);
+  }
+  return Buffer.concat(parts);
+}
+
+const credentialFields: ReadonlySet<string> = new Set(["authorization", "cookie", "proxy-authorization"]);
+
+function encodePseudo(fields: readonly string[]): Buffer {
+  const regular = fields.findIndex((name, i) => i % 2 === 0 && !name.startsWith(":"));
+  const rest = regular < 0 ? [] : fields.slice(regular);
+  const pseudo = fields.slice(0, fields.length - rest.length);
+  // The names of pseudo-header fields are no tokens.
+  requireFields(pseudo.map((text, i) => (i % 2 === 0 ? text.slice(1) : text)));
+  const parts: Buffer[] = [];
+  for (let i = 0; i < pseudo.length; i += 2) {
+    const exact = staticIndex(pseudo[i] ?? "", pseudo[i + 1] ?? "");
+    parts.push(exact === 0 ? encodeLiteral(pseudo[i] ?? "", pseudo[i + 1] ?? "", Literal.plain) : encodeIndex(exact));
+  }
+  return Buffer.concat([...parts, encodeBlock(rest)]);
+}

@@ -1,0 +1,50 @@
+import { connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTls, type SecureContextOptions } from "node:tls";
+import type { UpstreamAddress } from "./upstream-address.ts";
+
+/** How a server is authenticated, and we to it: options of node's `tls.connect`. */
+export interface UpstreamTls extends SecureContextOptions {
+  /** The name that the certificate must have, and that is sent as SNI, instead of the host of the address. */
+  readonly servername?: string;
+}
+
+/**
+ * Opens a socket to a server, and under TLS agrees on HTTP/2 by ALPN (RFC 9113 §3.2).
+ *
+ * @param opened - called once, with the socket or with why there is none
+ * @returns a function that gives up
+ */
+export function openSocket(
+  { scheme, target }: UpstreamAddress,
+  tls: UpstreamTls | undefined,
+  timeoutMs: number,
+  opened: (result: Socket | Error) => void,
+): () => void {
+  const socket = scheme === "http" ? connectTcp(target) : openTls(target, tls);
+  const settle = (result: Socket | Error): void => {
+    clearTimeout(timer);
+    socket.off("error", settle).off("close", closed).on("error", ignore);
+    if (result !== socket) socket.destroy();
+    opened(result);
+  };
+  const closed = (): void => settle(new Error("the connection was closed"));
+  const timer = setTimeout(() => settle(new Error(`no connection within ${timeoutMs} ms`)), timeoutMs);
+  socket.once("error", settle).once("close", closed);
+  socket.once(scheme === "http" ? "connect" : "secureConnect", () => {
+    const isHttp2 = scheme === "http" || ("alpnProtocol" in socket && socket.alpnProtocol === "h2");
+    settle(isHttp2 ? socket : new Error("the server does not offer HTTP/2"));
+  });
+  // Frames that leave in one turn are one write already.
+  socket.setNoDelay(true);
+  return () => settle(new Error("it is not wanted any more"));
+}
+
+function openTls(target: UpstreamAddress["target"], tls: UpstreamTls | undefined): Socket {
+  const host = "host" in target ? target.host : "localhost";
+  // RFC 6066 §3: an address is not a server name.
+  const servername = tls?.servername ?? (isIP(host) === 0 ? host : "");
+  return connectTls({ ...tls, ...target, servername, ALPNProtocols: ["h2"] });
+}
+
+// The connection learns of it by the close that follows.
+function ignore(): void {}

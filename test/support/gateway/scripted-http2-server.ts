@@ -1,0 +1,132 @@
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+import type { Field } from "../carriers/exchange.ts";
+import {
+  clientPreface,
+  dataFrame,
+  type Frame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+  readFrames,
+} from "../carriers/http2-frames.ts";
+
+/** One connection to a {@link ScriptedServer}. */
+export interface ScriptedConnection {
+  readonly socket: Socket;
+  /** Which one it is, from 0. */
+  readonly index: number;
+  /** Requests that have arrived whole on it, this one among them. */
+  readonly requests: number;
+  /** Sends frames in one write. */
+  send(...frames: readonly Frame[]): void;
+}
+
+/** What a server does that follows no rules but these. */
+export interface Script {
+  /** What it sends first; empty SETTINGS by default. */
+  readonly opening?: readonly Frame[] | Buffer;
+  /** Called for each request that has arrived whole. */
+  readonly request?: (connection: ScriptedConnection, streamId: number) => void;
+  /** Called for each frame, before that. */
+  readonly frame?: (connection: ScriptedConnection, received: Frame) => void;
+}
+
+/** A server of HTTP/2 that sends what it is told to, on a free port of loopback. Dispose of it with `await using`. */
+export interface ScriptedServer {
+  readonly baseUrl: string;
+  /** Requests that have arrived whole. */
+  readonly requests: number;
+  readonly connections: number;
+  /** The frames that have arrived, on all connections. */
+  readonly frames: readonly Frame[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts a {@link ScriptedServer}. */
+export async function startScriptedServer({ opening, request, frame: seen }: Script): Promise<ScriptedServer> {
+  const sockets = new Set<Socket>();
+  const frames: Frame[] = [];
+  const counts = { requests: 0, connections: 0 };
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    const first = opening ?? [frame(frameType.settings, 0, 0)];
+    socket.write(Buffer.isBuffer(first) ? first : Buffer.concat(first.map(frameBytes)));
+    const index = counts.connections++;
+    let requests = 0;
+    const connection: ScriptedConnection = {
+      socket,
+      index,
+      get requests() {
+        return requests;
+      },
+      send: (...sent) => void socket.write(Buffer.concat(sent.map(frameBytes))),
+    };
+    const read = async (): Promise<void> => {
+      while (socket.read(clientPreface.byteLength) === null) await once(socket, "readable");
+      const stream = readFrames(socket);
+      for (let next = await stream.readFrame(); next !== undefined; next = await stream.readFrame()) {
+        frames.push(next);
+        seen?.(connection, next);
+        if (next.type === frameType.settings && (next.flags & frameFlag.ack) === 0) {
+          connection.send(frame(frameType.settings, frameFlag.ack, 0));
+        }
+        const mayEnd = next.type === frameType.data || next.type === frameType.headers;
+        if (!mayEnd || (next.flags & frameFlag.endStream) === 0) continue;
+        requests++;
+        counts.requests++;
+        request?.(connection, next.streamId);
+      }
+    };
+    // A connection that breaks off is part of the script.
+    read().catch(() => undefined);
+  });
+  const baseUrl = await listenOnLoopback(server);
+  return {
+    baseUrl,
+    get requests() {
+      return counts.requests;
+    },
+    get connections() {
+      return counts.connections;
+    },
+    frames,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await once(server, "close");
+    },
+  };
+}
+
+/** The header of an answer of gRPC. */
+export const grpcHead: readonly Field[] = [
+  [":status", "200"],
+  ["content-type", "application/grpc+proto"],
+];
+
+/** A message in its envelope. */
+export function envelope(message: Uint8Array, flags: number = 0): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt8(flags, 0);
+  prefix.writeUInt32BE(message.byteLength, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+/** The frames of an answer of gRPC: a header, DATA, and a trailer. */
+export function grpcAnswer(
+  streamId: number,
+  body: Uint8Array,
+  trailer: readonly Field[] = [["grpc-status", "0"]],
+  head: readonly Field[] = grpcHead,
+): Frame[] {
+  return [
+    headersFrame(streamId, head),
+    dataFrame(streamId, body),
+    headersFrame(streamId, trailer, frameFlag.endStream),
+  ];
+}
