@@ -51,6 +51,7 @@ describe("what is found out about a token", () => {
       kind: "invalid",
     },
     { name: "it names nobody", claims: { sub: "" }, kind: "invalid" },
+    { name: "a claim may have been misread, as its name has a backslash", claims: { "a\\": 1 }, kind: "invalid" },
   ])("holds for a minute where $name", async ({ claims, kind }) => {
     const before = Date.now();
     const { outcome, untilMs } = await verify(claims);
