@@ -64,7 +64,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     to: ["calls", "carriers/sockets", "conventions", "protocols"].map((room) => `gateway/${room}`),
   },
   { from: "gateway/reflection", to: ["gateway/gen"] },
-  { from: "gateway/rest", to: ["gateway/json", "gateway/gen"] },
+  { from: "gateway/rest", to: ["gateway/carriers", "gateway/json", "gateway/gen"] },
   { from: "gateway/openapi", to: ["gateway/rest", "gateway/json", "gateway/gen"] },
   { from: "gateway/json", to: ["gateway/made-code"] },
   { from: "gateway/errors", to: [] },

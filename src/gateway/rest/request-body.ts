@@ -51,20 +51,21 @@ export function createBodyReader(
     if (rules.bound.get(field) === "whole") throw new RuleProblem(`body "${body}" is a field that the path binds`);
     return { isRaw: false, setFields: createJsonFieldReader(field, options, rules) };
   }
-  if (!hasCustomJsonRepresentation(input)) {
+  if (rules.bound.size === 0) {
     return {
       isRaw: false,
-      setFields: (message, bytes, notes) => readPartialJson(input, bytes, options, rules, message, notes).ignored,
+      setFields(message, bytes, notes) {
+        const { message: read, ignored } = readPartialJson(input, bytes, options, rules, undefined, notes);
+        Object.assign(message, read);
+        return ignored;
+      },
     };
   }
-  if (rules.bound.size > 0) throw new RuleProblem(`body "*" is a ${input.typeName}, of which the path binds a part`);
+  if (hasCustomJsonRepresentation(input))
+    throw new RuleProblem(`body "*" is a ${input.typeName}, of which the path binds a part`);
   return {
     isRaw: false,
-    setFields(message, bytes) {
-      const { message: read, ignored } = readPartialJson(input, bytes, options);
-      Object.assign(message, read);
-      return ignored;
-    },
+    setFields: (message, bytes, notes) => readPartialJson(input, bytes, options, rules, message, notes).ignored,
   };
 }
 

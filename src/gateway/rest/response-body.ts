@@ -1,5 +1,6 @@
 import type { DescEnum, DescField, DescMessage, JsonValue, Message, ScalarType } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
+import { toUtf8 } from "../carriers/index.ts";
 import { createJsonFieldWriter, createJsonMessageWriter, type JsonStyle, shortEnumName } from "../json/index.ts";
 import { findProtoField } from "./field-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
@@ -16,7 +17,6 @@ export interface RestResponse {
 
 const contentType = "application/json";
 const noContent: RestResponse = { httpStatus: 204, contentType: undefined, body: undefined };
-const utf8 = new TextEncoder();
 
 /**
  * Returns the answer of an RPC whose response message has neither fields nor extensions; `undefined` for all others.
@@ -53,7 +53,7 @@ export function createJsonWriter(
 
 /** Returns the answer of a call that succeeded with this JSON. */
 export function jsonResponse(json: string): RestResponse {
-  return { httpStatus: 200, contentType, body: utf8.encode(json) };
+  return { httpStatus: 200, contentType, body: toUtf8(json) };
 }
 
 // JSON leaves out fields that are zero, but a whole body has to be something.
