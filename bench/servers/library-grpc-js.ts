@@ -1,7 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import {
-  Book,
   LibraryServiceService,
   type LibraryServiceServer,
   ListBooksResponse,
@@ -15,7 +14,7 @@ const all = toBinary(ListBooksResponseSchema, create(ListBooksResponseSchema, { 
 const { books } = ListBooksResponse.decode(all);
 
 const library: LibraryServiceServer = {
-  getBook: (_, done) => done(null, books[0] ?? Book.create()),
+  getBook: (_, done) => done(null, books[0]),
   listBooks: ({ request }, done) => done(null, { books: books.slice(0, request.pageSize), nextPageToken: "" }),
   createBook: ({ request }, done) => done(null, request),
   importBooks: ({ request }, done) => done(null, { count: request.books.length }),

@@ -6,18 +6,7 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientUnaryCall,
-  type handleUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-  type UntypedServiceImplementation,
-} from "@grpc/grpc-js";
+import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { Timestamp } from "../../google/protobuf/timestamp.ts";
 
 export const protobufPackage = "library.v1";
@@ -40,43 +29,6 @@ export namespace Genre {
   export type GENRE_SCIENCE = typeof Genre.GENRE_SCIENCE;
   export type GENRE_POETRY = typeof Genre.GENRE_POETRY;
   export type UNRECOGNIZED = typeof Genre.UNRECOGNIZED;
-}
-
-export function genreFromJSON(object: any): Genre {
-  switch (object) {
-    case 0:
-    case "GENRE_UNSPECIFIED":
-      return Genre.GENRE_UNSPECIFIED;
-    case 1:
-    case "GENRE_NOVEL":
-      return Genre.GENRE_NOVEL;
-    case 2:
-    case "GENRE_SCIENCE":
-      return Genre.GENRE_SCIENCE;
-    case 3:
-    case "GENRE_POETRY":
-      return Genre.GENRE_POETRY;
-    case -1:
-    case "UNRECOGNIZED":
-    default:
-      return Genre.UNRECOGNIZED;
-  }
-}
-
-export function genreToJSON(object: Genre): string {
-  switch (object) {
-    case Genre.GENRE_UNSPECIFIED:
-      return "GENRE_UNSPECIFIED";
-    case Genre.GENRE_NOVEL:
-      return "GENRE_NOVEL";
-    case Genre.GENRE_SCIENCE:
-      return "GENRE_SCIENCE";
-    case Genre.GENRE_POETRY:
-      return "GENRE_POETRY";
-    case Genre.UNRECOGNIZED:
-    default:
-      return "UNRECOGNIZED";
-  }
 }
 
 export interface Price {
@@ -194,43 +146,6 @@ export const Price: MessageFns<Price> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Price {
-    return {
-      currencyCode: isSet(object.currencyCode)
-        ? globalThis.String(object.currencyCode)
-        : isSet(object.currency_code)
-        ? globalThis.String(object.currency_code)
-        : "",
-      units: isSet(object.units) ? BigInt(object.units) : 0n,
-      nanos: isSet(object.nanos) ? globalThis.Number(object.nanos) : 0,
-    };
-  },
-
-  toJSON(message: Price): unknown {
-    const obj: any = {};
-    if (message.currencyCode !== "") {
-      obj.currencyCode = message.currencyCode;
-    }
-    if (message.units !== 0n) {
-      obj.units = message.units.toString();
-    }
-    if (message.nanos !== 0) {
-      obj.nanos = Math.round(message.nanos);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Price>, I>>(base?: I): Price {
-    return Price.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Price>, I>>(object: I): Price {
-    const message = createBasePrice();
-    message.currencyCode = object.currencyCode ?? "";
-    message.units = (object.units !== undefined && object.units !== null) ? BigInt(object.units) : 0n;
-    message.nanos = object.nanos ?? 0;
-    return message;
   },
 };
 
@@ -418,131 +333,6 @@ export const Book: MessageFns<Book> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Book {
-    return {
-      id: isSet(object.id) ? BigInt(object.id) : 0n,
-      title: isSet(object.title) ? globalThis.String(object.title) : "",
-      authors: globalThis.Array.isArray(object?.authors) ? object.authors.map((e: any) => globalThis.String(e)) : [],
-      genre: isSet(object.genre) ? genreFromJSON(object.genre) : 0,
-      pageCount: isSet(object.pageCount)
-        ? globalThis.Number(object.pageCount)
-        : isSet(object.page_count)
-        ? globalThis.Number(object.page_count)
-        : 0,
-      price: isSet(object.price) ? Price.fromJSON(object.price) : undefined,
-      rating: isSet(object.rating) ? globalThis.Number(object.rating) : 0,
-      inPrint: isSet(object.inPrint)
-        ? globalThis.Boolean(object.inPrint)
-        : isSet(object.in_print)
-        ? globalThis.Boolean(object.in_print)
-        : false,
-      publishTime: isSet(object.publishTime)
-        ? fromJsonTimestamp(object.publishTime)
-        : isSet(object.publish_time)
-        ? fromJsonTimestamp(object.publish_time)
-        : undefined,
-      updateTime: isSet(object.updateTime)
-        ? fromJsonTimestamp(object.updateTime)
-        : isSet(object.update_time)
-        ? fromJsonTimestamp(object.update_time)
-        : undefined,
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      summary: isSet(object.summary) ? globalThis.String(object.summary) : "",
-    };
-  },
-
-  toJSON(message: Book): unknown {
-    const obj: any = {};
-    if (message.id !== 0n) {
-      obj.id = message.id.toString();
-    }
-    if (message.title !== "") {
-      obj.title = message.title;
-    }
-    if (message.authors?.length) {
-      obj.authors = message.authors;
-    }
-    if (message.genre !== 0) {
-      obj.genre = genreToJSON(message.genre);
-    }
-    if (message.pageCount !== 0) {
-      obj.pageCount = Math.round(message.pageCount);
-    }
-    if (message.price !== undefined) {
-      obj.price = Price.toJSON(message.price);
-    }
-    if (message.rating !== 0) {
-      obj.rating = floatToJson(message.rating);
-    }
-    if (message.inPrint !== false) {
-      obj.inPrint = message.inPrint;
-    }
-    if (message.publishTime !== undefined) {
-      obj.publishTime = fromTimestamp(message.publishTime).toISOString();
-    }
-    if (message.updateTime !== undefined) {
-      obj.updateTime = fromTimestamp(message.updateTime).toISOString();
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.summary !== "") {
-      obj.summary = message.summary;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Book>, I>>(base?: I): Book {
-    return Book.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Book>, I>>(object: I): Book {
-    const message = createBaseBook();
-    message.id = (object.id !== undefined && object.id !== null) ? BigInt(object.id) : 0n;
-    message.title = object.title ?? "";
-    message.authors = object.authors?.map((e) => e) || [];
-    message.genre = object.genre ?? 0;
-    message.pageCount = object.pageCount ?? 0;
-    message.price = (object.price !== undefined && object.price !== null) ? Price.fromPartial(object.price) : undefined;
-    message.rating = object.rating ?? 0;
-    message.inPrint = object.inPrint ?? false;
-    message.publishTime = (object.publishTime !== undefined && object.publishTime !== null)
-      ? Timestamp.fromPartial(object.publishTime)
-      : undefined;
-    message.updateTime = (object.updateTime !== undefined && object.updateTime !== null)
-      ? Timestamp.fromPartial(object.updateTime)
-      : undefined;
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.summary = object.summary ?? "";
-    return message;
-  },
 };
 
 function createBaseBook_LabelsEntry(): Book_LabelsEntry {
@@ -600,34 +390,6 @@ export const Book_LabelsEntry: MessageFns<Book_LabelsEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Book_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Book_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Book_LabelsEntry>, I>>(base?: I): Book_LabelsEntry {
-    return Book_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Book_LabelsEntry>, I>>(object: I): Book_LabelsEntry {
-    const message = createBaseBook_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseGetBookRequest(): GetBookRequest {
@@ -677,27 +439,6 @@ export const GetBookRequest: MessageFns<GetBookRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): GetBookRequest {
-    return { id: isSet(object.id) ? BigInt(object.id) : 0n };
-  },
-
-  toJSON(message: GetBookRequest): unknown {
-    const obj: any = {};
-    if (message.id !== 0n) {
-      obj.id = message.id.toString();
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetBookRequest>, I>>(base?: I): GetBookRequest {
-    return GetBookRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetBookRequest>, I>>(object: I): GetBookRequest {
-    const message = createBaseGetBookRequest();
-    message.id = (object.id !== undefined && object.id !== null) ? BigInt(object.id) : 0n;
-    return message;
-  },
 };
 
 function createBaseListBooksRequest(): ListBooksRequest {
@@ -743,33 +484,6 @@ export const ListBooksRequest: MessageFns<ListBooksRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ListBooksRequest {
-    return {
-      pageSize: isSet(object.pageSize)
-        ? globalThis.Number(object.pageSize)
-        : isSet(object.page_size)
-        ? globalThis.Number(object.page_size)
-        : 0,
-    };
-  },
-
-  toJSON(message: ListBooksRequest): unknown {
-    const obj: any = {};
-    if (message.pageSize !== 0) {
-      obj.pageSize = Math.round(message.pageSize);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListBooksRequest>, I>>(base?: I): ListBooksRequest {
-    return ListBooksRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListBooksRequest>, I>>(object: I): ListBooksRequest {
-    const message = createBaseListBooksRequest();
-    message.pageSize = object.pageSize ?? 0;
-    return message;
   },
 };
 
@@ -828,38 +542,6 @@ export const ListBooksResponse: MessageFns<ListBooksResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListBooksResponse {
-    return {
-      books: globalThis.Array.isArray(object?.books) ? object.books.map((e: any) => Book.fromJSON(e)) : [],
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListBooksResponse): unknown {
-    const obj: any = {};
-    if (message.books?.length) {
-      obj.books = message.books.map((e) => Book.toJSON(e));
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListBooksResponse>, I>>(base?: I): ListBooksResponse {
-    return ListBooksResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListBooksResponse>, I>>(object: I): ListBooksResponse {
-    const message = createBaseListBooksResponse();
-    message.books = object.books?.map((e) => Book.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
-  },
 };
 
 function createBaseImportBooksRequest(): ImportBooksRequest {
@@ -906,27 +588,6 @@ export const ImportBooksRequest: MessageFns<ImportBooksRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ImportBooksRequest {
-    return { books: globalThis.Array.isArray(object?.books) ? object.books.map((e: any) => Book.fromJSON(e)) : [] };
-  },
-
-  toJSON(message: ImportBooksRequest): unknown {
-    const obj: any = {};
-    if (message.books?.length) {
-      obj.books = message.books.map((e) => Book.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ImportBooksRequest>, I>>(base?: I): ImportBooksRequest {
-    return ImportBooksRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ImportBooksRequest>, I>>(object: I): ImportBooksRequest {
-    const message = createBaseImportBooksRequest();
-    message.books = object.books?.map((e) => Book.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseImportBooksResponse(): ImportBooksResponse {
@@ -972,27 +633,6 @@ export const ImportBooksResponse: MessageFns<ImportBooksResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ImportBooksResponse {
-    return { count: isSet(object.count) ? globalThis.Number(object.count) : 0 };
-  },
-
-  toJSON(message: ImportBooksResponse): unknown {
-    const obj: any = {};
-    if (message.count !== 0) {
-      obj.count = Math.round(message.count);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ImportBooksResponse>, I>>(base?: I): ImportBooksResponse {
-    return ImportBooksResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ImportBooksResponse>, I>>(object: I): ImportBooksResponse {
-    const message = createBaseImportBooksResponse();
-    message.count = object.count ?? 0;
-    return message;
   },
 };
 
@@ -1047,136 +687,7 @@ export interface LibraryServiceServer extends UntypedServiceImplementation {
   importBooks: handleUnaryCall<ImportBooksRequest, ImportBooksResponse>;
 }
 
-export interface LibraryServiceClient extends Client {
-  getBook(request: GetBookRequest, callback: (error: ServiceError | null, response: Book) => void): ClientUnaryCall;
-  getBook(
-    request: GetBookRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Book) => void,
-  ): ClientUnaryCall;
-  getBook(
-    request: GetBookRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Book) => void,
-  ): ClientUnaryCall;
-  listBooks(
-    request: ListBooksRequest,
-    callback: (error: ServiceError | null, response: ListBooksResponse) => void,
-  ): ClientUnaryCall;
-  listBooks(
-    request: ListBooksRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ListBooksResponse) => void,
-  ): ClientUnaryCall;
-  listBooks(
-    request: ListBooksRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ListBooksResponse) => void,
-  ): ClientUnaryCall;
-  /** Answers with the book. */
-  createBook(request: Book, callback: (error: ServiceError | null, response: Book) => void): ClientUnaryCall;
-  createBook(
-    request: Book,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Book) => void,
-  ): ClientUnaryCall;
-  createBook(
-    request: Book,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Book) => void,
-  ): ClientUnaryCall;
-  /** Answers with the number of books. */
-  importBooks(
-    request: ImportBooksRequest,
-    callback: (error: ServiceError | null, response: ImportBooksResponse) => void,
-  ): ClientUnaryCall;
-  importBooks(
-    request: ImportBooksRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ImportBooksResponse) => void,
-  ): ClientUnaryCall;
-  importBooks(
-    request: ImportBooksRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ImportBooksResponse) => void,
-  ): ClientUnaryCall;
-}
-
-export const LibraryServiceClient = makeGenericClientConstructor(
-  LibraryServiceService,
-  "library.v1.LibraryService",
-) as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): LibraryServiceClient;
-  service: typeof LibraryServiceService;
-  serviceName: string;
-};
-
-function floatToJson(value: number | null | undefined): number | string | null | undefined {
-  return typeof value === "number" && !globalThis.Number.isFinite(value) ? globalThis.String(value) : value;
-}
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-export type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function toTimestamp(date: Date): Timestamp {
-  const seconds = BigInt(Math.trunc(date.getTime() / 1_000));
-  const nanos = (date.getTime() % 1_000) * 1_000_000;
-  return { seconds, nanos };
-}
-
-function fromTimestamp(t: Timestamp): Date {
-  let millis = (globalThis.Number(t.seconds.toString()) || 0) * 1_000;
-  millis += (t.nanos || 0) / 1_000_000;
-  return new globalThis.Date(millis);
-}
-
-const timestampFractionRegex = /:\d{2}\.\d+/;
-
-function fromJsonTimestamp(o: any): Timestamp {
-  if (o instanceof globalThis.Date) {
-    return toTimestamp(o);
-  } else if (typeof o === "string") {
-    // Date only keeps milliseconds, and parses longer fractions in an engine-specific way,
-    // so parse the fractional seconds ourselves and give Date only the whole seconds
-    const fraction = timestampFractionRegex.exec(o);
-    if (fraction === null) {
-      return toTimestamp(new globalThis.Date(o));
-    }
-    const fractionNanos = Number(fraction[0].slice(4, 13).padEnd(9, "0"));
-    const wholeSeconds = new globalThis.Date(o.replace(fraction[0], fraction[0].slice(0, 3)));
-    const timestamp = toTimestamp(new globalThis.Date(wholeSeconds.getTime() + Math.trunc(fractionNanos / 1_000_000)));
-    return { ...timestamp, nanos: (timestamp.nanos ?? 0) + (fractionNanos % 1_000_000) };
-  } else {
-    return Timestamp.fromJSON(o);
-  }
-}
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 export interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }
