@@ -284,9 +284,11 @@ export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
     const { intercept, handle } = this.procedure;
     const fail = (error: unknown): void => this.failHandling(error);
     try {
+      // The server shuts down: a handler that has not begun need not.
+      if (intercept === undefined && this.ended !== undefined) throw this.ended;
       // Without interceptors nothing else needs a response, so no promise of one is made. An untyped handler or
       // interceptor may return anything, hence `Promise.resolve`.
-      if (intercept === undefined) Promise.resolve(handle(request)).then((init) => this.#handled(init), fail);
+      if (intercept === undefined) Promise.resolve(handle(message, request)).then((init) => this.#handled(init), fail);
       else Promise.resolve(intercept(request)).then((response) => this.#succeed(response), fail);
     } catch (error) {
       fail(error);
@@ -294,7 +296,6 @@ export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
   }
 
   #handled(init: MessageInit): void {
-    if (this.done) return;
     let response: UnaryResponse;
     try {
       response = toUnaryResponse(this.view, this.procedure.method, init);
@@ -308,9 +309,8 @@ export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
     if (this.done) return;
     let written: void | Promise<void>;
     try {
-      const { responseHeader, responseTrailer } = this.protocol;
-      const header = this.toSend(response.header, responseHeader);
-      const trailer = this.toSend(response.trailer, responseTrailer);
+      const header = this.toSend(response.header, this.protocol.responseHeader);
+      const trailer = this.toSend(response.trailer, this.protocol.responseTrailer);
       written = this.protocol.writeMessage({ message: response.message, header, trailer });
     } catch (error) {
       return this.failToWrite(error);

@@ -103,11 +103,10 @@ function composeUnary(
   { method, impl }: UnarySpec,
   interceptors: readonly Interceptor[],
 ): Pick<UnaryProcedure, "intercept" | "handle"> {
-  const handle: UnaryProcedure["handle"] = (request) => impl(request.message, contextOf(request));
-  if (interceptors.length === 0) return { intercept: undefined, handle };
+  if (interceptors.length === 0) return { intercept: undefined, handle: impl };
   const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
-      const answer = handle(request);
+      const answer = impl(request.message, contextOf(request));
       // Not an async function, which would add a promise of its own to that of the handler.
       const answered = answer instanceof Promise ? answer : Promise.resolve(answer);
       return answered.then((init) => toUnaryResponse((request as UnaryRequest & CallView).call.view, method, init));
@@ -117,7 +116,7 @@ function composeUnary(
   };
   // Composed once; Connect's own handlers wrap the chain anew for each call.
   const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal as AnyFn);
-  return { intercept: chain as UnaryProcedure["intercept"], handle };
+  return { intercept: chain as UnaryProcedure["intercept"], handle: impl };
 }
 
 function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): StreamProcedure["invoke"] {

@@ -24,14 +24,15 @@ export class GrpcCall extends EnvelopedCall {
     const isUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
     if (isUncopied) return this.#answerUncopied(header, bytes, trailer);
     const envelope = this.envelop(bytes);
-    const answer = (body: Uint8Array): void => this.answer(this.headerToSend(header), body, trailer, undefined);
+    const answer = (body: Uint8Array): void =>
+      this.answer(headerFieldsToSend(header, this.headerFields), body, trailer, undefined);
     return envelope instanceof Promise ? envelope.then(answer) : answer(envelope);
   }
 
   #answerUncopied(header: Headers, message: Uint8Array, trailer: Headers): void {
     const { exchange } = this;
     const trailerFields = headerFieldsToSend(trailer, statusOk);
-    exchange.begin(200, this.headerToSend(header));
+    exchange.begin(200, headerFieldsToSend(header, this.headerFields));
     // The body ends right after these, whether or not the client reads them.
     for (const piece of [envelopePrefix(message.byteLength), message]) void exchange.write(piece);
     exchange.end(trailerFields);

@@ -1,5 +1,5 @@
-import type { DescMessage, DescMethodStreaming, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
-import type { StreamRequest, StreamResponse, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import type { DescMessage, DescMethodStreaming, DescMethodUnary, Message, MessageInitShape } from "@bufbuild/protobuf";
+import type { HandlerContext, StreamRequest, StreamResponse, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { MethodCodecs } from "./codec.ts";
 
@@ -25,8 +25,8 @@ export interface UnaryProcedure extends AnyProcedure {
   readonly method: DescMethodUnary;
   /** Runs the interceptors and the handler; `undefined` where there are no interceptors. */
   readonly intercept: ((request: UnaryRequest) => Promise<UnaryResponse>) | undefined;
-  /** Runs the handler alone. */
-  readonly handle: (request: UnaryRequest) => MessageInit | Promise<MessageInit>;
+  /** The handler alone. */
+  readonly handle: (message: Message, context: HandlerContext) => MessageInit | Promise<MessageInit>;
 }
 
 /** An RPC with a stream in at least one direction. */

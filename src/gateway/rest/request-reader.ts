@@ -89,11 +89,12 @@ export function createRequestReader(
     boundByPathOrBody,
     bodyProblem: (contentType, isEmpty) => bodyProblem(bodyFormat, contentType, isEmpty),
     decode(request) {
-      const isEmpty = request.body.byteLength === 0;
-      const problem = bodyProblem(bodyFormat, request.contentType, isEmpty);
-      if (problem !== undefined) throw problem;
+      const { body: bytes, contentType } = request;
       // Bytes are a google.api.HttpBody even where there are none, such as an empty file.
-      return readMessage(request.contentType, isEmpty && !isRaw ? undefined : request.body, request);
+      const given = bytes.byteLength === 0 && !isRaw ? undefined : bytes;
+      const problem = given && bodyProblem(bodyFormat, contentType, false);
+      if (problem !== undefined) throw problem;
+      return readMessage(contentType, given, request);
     },
     openStream(request) {
       const setsFields = (): boolean => request.captures.length > 0 || hasParameters(queryBinding, request.query);

@@ -125,9 +125,11 @@ describe.each(callings)("a unary call by $name", (calling) => {
 
     test("when the server shuts down, with its reason", async () => {
       const shutdown = new AbortController();
+      let runs = 0;
       await using greenhouse = await start(
         {
           waterBed: async (_, { signal }) => {
+            runs += 1;
             shutdown.abort(new ConnectError("closing time", Code.Unavailable));
             throw await reasonOf(signal);
           },
@@ -137,8 +139,9 @@ describe.each(callings)("a unary call by $name", (calling) => {
       const client = greenhouseClient(calling, greenhouse.address);
       const error = await errorOf(client.waterBed({}));
       expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "closing time" });
-      // From now on calls find it aborted.
+      // From now on calls find it aborted, and none runs.
       expect((await errorOf(client.waterBed({}))).code).toBe(Code.Unavailable);
+      expect(runs).toBe(1);
     });
   });
 
