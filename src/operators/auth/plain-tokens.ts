@@ -6,7 +6,7 @@ import { digestOf } from "./token-verifier.ts";
 /**
  * The shortest plain token that is accepted, in characters: 16 random ones from the alphabet of b64token have 96 bits.
  */
-export const plainTokenMinChars = 16;
+const plainTokenMinChars = 16;
 
 /** Returns a static token with every scope that never expires; only its hash is kept. */
 export function toStaticToken(name: string, token: string): StaticToken {

@@ -7,7 +7,7 @@ export const deletionsKeptMsDefault: number = 90 * dayMs;
  * The shortest time to keep deletion records, in milliseconds: an hour, in which a retry finds its own deletion, and an
  * import the plants that were deleted while it ran.
  */
-export const deletionsKeptMsMin = 3_600_000;
+const deletionsKeptMsMin = 3_600_000;
 
 /**
  * Checks how long deletion records are to be kept, in milliseconds.
