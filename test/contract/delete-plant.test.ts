@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { errorCodeOf } from "../../src/gateway/index.ts";
-import { startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
-import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { carriages, type Carriage } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 import { situations, type Situation } from "./situations.ts";
@@ -41,23 +40,15 @@ describe("the server", () => {
   const plants = new Set(rows.map(({ plant }) => plant));
   /** Of every answer, in order. */
   const errorCodes: (string | undefined)[] = [];
-  let server: TestPlantServer;
-  beforeAll(async () => {
-    server = await startPlantServer({
-      store: openSituationStore(plants),
-      onAnswer: ({ error }) => void errorCodes.push(error && errorCodeOf(error)),
-    });
-  });
-  const connections = new KeptConnections();
-  afterAll(async () => {
-    connections[Symbol.dispose]();
-    await server[Symbol.asyncDispose]();
+  const ask = askPlantServer({
+    store: openSituationStore(plants),
+    onAnswer: ({ error }) => void errorCodes.push(error && errorCodeOf(error)),
   });
 
   test.each(rows)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {
     const { format, httpVersion } = carriage;
     const before = errorCodes.length;
-    const answer = await connections.exchange(server.address, httpVersion, situation.request(format, plant));
+    const answer = await ask(httpVersion, situation.request(format, plant));
     expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, situation.want));
     expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
     await expect.poll(() => errorCodes.slice(before)).toEqual([situation.want.errorCode]);

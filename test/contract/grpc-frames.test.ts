@@ -1,10 +1,10 @@
 import { gzipSync, brotliCompressSync, zstdCompressSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import type { Field } from "../support/carriers/exchange.ts";
-import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
-import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { askPlantServer } from "../support/server/ask-plant-server.ts";
+import { authorized } from "../support/server/plant-server.ts";
 import { carriagesOf, rpcRequest } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
@@ -139,21 +139,13 @@ const rows = [...envelopeRows, ...compressionRows, ...messageRows, ...timeoutRow
 
 describe("a gRPC call", () => {
   const plants = new Set<bigint>();
-  let server: TestPlantServer;
-  beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(plants) });
-  });
+  const ask = askPlantServer({ store: openMemoryStore(plants) });
   beforeEach(() => plants.add(7n));
-  const connections = new KeptConnections();
-  afterAll(async () => {
-    connections[Symbol.dispose]();
-    await server[Symbol.asyncDispose]();
-  });
 
   test.each(rows)("with $name comes to $want.code, $carriage.name", async ({ body, header, want, carriage }) => {
     const { format, httpVersion } = carriage;
     const request = rpcRequest(format, message, [authorized, ...header]);
-    const answer = await connections.exchange(server.address, httpVersion, { ...request, body });
+    const answer = await ask(httpVersion, { ...request, body });
     const seen = seenAnswer(format, answer);
     const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = seen.header;
     expect({ ...seen, header: others }).toStrictEqual(expectedAnswer(format, want));

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
-import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { askPlantServer } from "../support/server/ask-plant-server.ts";
+import { authorized } from "../support/server/plant-server.ts";
 import { readOutcome } from "../support/gateway/outcome.ts";
-import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { carriages, deletePlantRequest } from "../support/gateway/wire-format.ts";
 
 /** The ids at which a number that is not exact goes wrong. */
@@ -28,15 +28,7 @@ function withNeighbours(id: bigint): Set<bigint> {
 
 describe("a delete", () => {
   const plants = new Set<bigint>();
-  let server: TestPlantServer;
-  beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(plants) });
-  });
-  const connections = new KeptConnections();
-  afterAll(async () => {
-    connections[Symbol.dispose]();
-    await server[Symbol.asyncDispose]();
-  });
+  const ask = askPlantServer({ store: openMemoryStore(plants) });
 
   test.each(rows)("of plant $id hits that plant and no other, $name", async ({ carriage, id }) => {
     const want = withNeighbours(id);
@@ -46,11 +38,11 @@ describe("a delete", () => {
     const { format, httpVersion } = carriage;
     const request = deletePlantRequest(format, id, [authorized]);
 
-    const first = await connections.exchange(server.address, httpVersion, request);
+    const first = await ask(httpVersion, request);
     expect(readOutcome(format, first)).toStrictEqual({ code: 0, message: "" });
     expect(plants).toStrictEqual(want);
 
-    const second = await connections.exchange(server.address, httpVersion, request);
+    const second = await ask(httpVersion, request);
     expect(readOutcome(format, second)).toStrictEqual({ code: 5, message: `plant ${String(id)} not found` });
     expect(plants).toStrictEqual(want);
   });

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
-import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
-import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { askPlantServer } from "../support/server/ask-plant-server.ts";
+import { authorized } from "../support/server/plant-server.ts";
 import { carriagesOf, rpcRequest } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 
@@ -76,24 +76,12 @@ const rows = [...acceptedRows, ...idRows, ...fieldRows, ...syntaxRows].flatMap((
 
 describe("a message in JSON", () => {
   const plants = new Set<bigint>();
-  let server: TestPlantServer;
-  beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(plants) });
-  });
+  const ask = askPlantServer({ store: openMemoryStore(plants) });
   beforeEach(() => plantsAtFirst.forEach((id) => plants.add(id)));
-  const connections = new KeptConnections();
-  afterAll(async () => {
-    connections[Symbol.dispose]();
-    await server[Symbol.asyncDispose]();
-  });
 
   test.each(rows)("with $name is read for what it says, $carriage.name", async ({ text, want, carriage }) => {
     const { format, httpVersion } = carriage;
-    const answer = await connections.exchange(
-      server.address,
-      httpVersion,
-      rpcRequest(format, Buffer.from(text), [authorized]),
-    );
+    const answer = await ask(httpVersion, rpcRequest(format, Buffer.from(text), [authorized]));
     const outcome =
       typeof want === "bigint" ? ({ code: "ok" } as const) : ({ code: "invalid_argument", message: want } as const);
     expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, outcome));

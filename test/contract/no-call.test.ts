@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { fieldValue, type HttpAnswer, type HttpVersion } from "../support/carriers/exchange.ts";
-import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
-import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { askPlantServer } from "../support/server/ask-plant-server.ts";
+import { authorized } from "../support/server/plant-server.ts";
 import { wireFormats, type WireFormat } from "../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 import { noCallTable, type NoCallRow } from "./no-call-table.ts";
@@ -15,25 +15,17 @@ type Row = NoCallRow & { readonly httpVersion: HttpVersion };
 describe("where no call comes of a request", () => {
   const served = rows;
   const plants = new Set([7n]);
-  let server: TestPlantServer;
-  beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(plants) });
-  });
-  const connections = new KeptConnections();
-  afterAll(async () => {
-    connections[Symbol.dispose]();
-    await server[Symbol.asyncDispose]();
-  });
+  const ask = askPlantServer({ store: openMemoryStore(plants) });
 
   test.each<Row>(served)("$name, over HTTP/$httpVersion", async ({ request, want, httpVersion }) => {
     const authentic = { ...request, header: [...request.header, authorized] };
-    const answer = await connections.exchange(server.address, httpVersion, authentic);
+    const answer = await ask(httpVersion, authentic);
     expect(seenAnswer(formatOf(answer), answer)).toStrictEqual(want);
     expect(plants).toStrictEqual(new Set([7n]));
   });
 
   test.each<Row>(served)("a client without a credential is not told: $name, over HTTP/$httpVersion", async (row) => {
-    const answer = await connections.exchange(server.address, row.httpVersion, row.request);
+    const answer = await ask(row.httpVersion, row.request);
     const format = { ...wireFormats[row.caller], contentType: fieldValue(answer.header, "content-type") };
     expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, credentialMissing));
   });

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import type { HttpVersion } from "../support/carriers/exchange.ts";
-import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
-import { KeptConnections } from "../support/gateway/kept-connections.ts";
+import { askPlantServer } from "../support/server/ask-plant-server.ts";
+import { authorized } from "../support/server/plant-server.ts";
 import { wireFormats } from "../support/gateway/wire-format.ts";
 import { seenAnswer, type SeenAnswer } from "./expected-answer.ts";
 import { extraRows, methodRows, pathRows, plant, toHttpRequest, type RestRow, type RestWant } from "./rest-table.ts";
@@ -16,21 +16,13 @@ const plantsAtFirst = [0n, 1n, plant, 8n, 9n];
 
 describe("REST", () => {
   const plants = new Set<bigint>();
-  let server: TestPlantServer;
-  beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(plants) });
-  });
+  const ask = askPlantServer({ store: openMemoryStore(plants) });
   beforeEach(() => plantsAtFirst.forEach((id) => plants.add(id)));
-  const connections = new KeptConnections();
-  afterAll(async () => {
-    connections[Symbol.dispose]();
-    await server[Symbol.asyncDispose]();
-  });
 
   test.each<RestRow & { httpVersion: HttpVersion }>(rows)(
     "$name: $request.path is answered $want.httpStatus over HTTP/$httpVersion",
     async ({ request, want, httpVersion }) => {
-      const answer = await connections.exchange(server.address, httpVersion, toHttpRequest(request, authorized));
+      const answer = await ask(httpVersion, toHttpRequest(request, authorized));
       expect(seenAnswer(wireFormats.rest, answer)).toStrictEqual(expectedAnswer(request.httpMethod, want));
       const left = plantsAtFirst.filter((id) => id !== plant || want.httpStatus !== 204);
       expect(plants).toStrictEqual(new Set(left));

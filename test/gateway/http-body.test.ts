@@ -5,13 +5,13 @@ import { createOpenApi } from "../../src/gateway/openapi/index.ts";
 import { ErrorCode } from "../../src/gateway/http2/index.ts";
 import { FileService, type UploadRequest } from "../gen/files/v1/files_pb.ts";
 import type { HttpBody } from "../gen/google/api/httpbody_pb.ts";
-import { type Field, fieldValue, type HttpAnswer, type HttpVersion } from "../support/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpAnswer } from "../support/carriers/exchange.ts";
 import { exchangeFetch } from "../support/carriers/fetch.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { startFiles, type TestFiles } from "../support/gateway/files.ts";
 import { openUpload } from "../support/gateway/rest-upload.ts";
 import { exchange } from "../support/gateway/wire-format.ts";
-import { type Http2Server } from "../support/gateway/listen-for-tests.ts";
+import { restWays } from "../support/gateway/rest-ways.ts";
 
 /** Fails for an answer that was reset: on HTTP/2 by a code, over Fetch with status 500 if it had not begun. */
 function toWhole(answer: HttpAnswer & { readonly resetCode?: number }): HttpAnswer {
@@ -49,12 +49,7 @@ function inTwoPieces(row: { readonly length: number | string; readonly turns: nu
   };
 }
 
-describe.each<{ readonly name: string; readonly version: HttpVersion | "fetch"; readonly http2: Http2Server }>([
-  { name: "HTTP/1.1", version: "1.1", http2: "own" },
-  { name: "HTTP/2", version: "2", http2: "own" },
-  { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
-  { name: "Fetch", version: "fetch", http2: "own" },
-])("a body of bytes over $name", ({ version, http2 }) => {
+describe.each(restWays)("a body of bytes over $name", ({ version, http2 }) => {
   const ask = async (
     files: TestFiles,
     [httpMethod, path]: readonly [string, string],

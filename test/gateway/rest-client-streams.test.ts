@@ -4,14 +4,14 @@ import { describe, expect, test } from "vitest";
 import type { Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../src/gateway/index.ts";
 import { LegacySink } from "../gen/kitchensink/v1/legacy_pb.ts";
-import { type Field, fieldValue, type HttpAnswer, type HttpVersion } from "../support/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpAnswer } from "../support/carriers/exchange.ts";
 import { exchangeFetch } from "../support/carriers/fetch.ts";
 import { within } from "../support/deadline.ts";
 import { reasonOf } from "../support/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../support/gateway/greenhouse.ts";
 import { openUpload, type Upload } from "../support/gateway/rest-upload.ts";
 import { exchange } from "../support/gateway/wire-format.ts";
-import { type Http2Server } from "../support/gateway/listen-for-tests.ts";
+import { restWays } from "../support/gateway/rest-ways.ts";
 
 // Streams of a client over REST: lines of JSON in the body of a request.
 
@@ -29,19 +29,6 @@ const rules: Rules = [
     ],
   },
   { selector: `${service}.ControlClimate`, pattern: { case: "post", value: "/climate" }, body: "*" },
-];
-
-interface Way {
-  readonly name: string;
-  readonly version: HttpVersion | "fetch";
-  readonly http2: Http2Server;
-}
-
-const ways: readonly Way[] = [
-  { name: "HTTP/1.1", version: "1.1", http2: "own" },
-  { name: "HTTP/2", version: "2", http2: "own" },
-  { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
-  { name: "Fetch", version: "fetch", http2: "own" },
 ];
 
 const ndjson: Field = ["content-type", "application/x-ndjson"];
@@ -81,7 +68,7 @@ async function waitingBytesOf(upload: Upload): Promise<number> {
 
 type Implementation = Parameters<typeof startGreenhouse>[0];
 
-describe.each(ways)("a stream of a client on REST over $name", ({ version, http2 }) => {
+describe.each(restWays)("a stream of a client on REST over $name", ({ version, http2 }) => {
   const start = (implementation: Implementation, options: Partial<GatewayOptions> = {}): Promise<TestGreenhouse> =>
     startGreenhouse(implementation, { rest: { rules, ...options.rest }, ...options }, { http2 });
   const post = async (

@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { type GatewayOptions, createGateway } from "../../src/gateway/index.ts";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { FileService } from "../gen/files/v1/files_pb.ts";
-import { fieldValue, type HttpAnswer, type HttpRequest, type HttpVersion } from "../support/carriers/exchange.ts";
+import { fieldValue, type HttpAnswer, type HttpRequest } from "../support/carriers/exchange.ts";
 import { exchangeFetch } from "../support/carriers/fetch.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { within } from "../support/deadline.ts";
@@ -17,7 +17,7 @@ import { reasonOf } from "../support/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../support/gateway/greenhouse.ts";
 import { openAnswer, TextCollector } from "../support/gateway/rest-answer.ts";
 import { exchange } from "../support/gateway/wire-format.ts";
-import { type Http2Server } from "../support/gateway/listen-for-tests.ts";
+import { restWays } from "../support/gateway/rest-ways.ts";
 
 const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
 const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
@@ -32,20 +32,7 @@ async function* watchReadings({ sensor, count }: { sensor: string; count: number
   if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
 }
 
-interface Way {
-  readonly name: string;
-  readonly version: HttpVersion | "fetch";
-  readonly http2: Http2Server;
-}
-
-const ways: readonly Way[] = [
-  { name: "HTTP/1.1", version: "1.1", http2: "own" },
-  { name: "HTTP/2", version: "2", http2: "own" },
-  { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
-  { name: "Fetch", version: "fetch", http2: "own" },
-];
-
-describe.each(ways)("a server stream on REST over $name", ({ version, http2 }) => {
+describe.each(restWays)("a server stream on REST over $name", ({ version, http2 }) => {
   const start = (
     implementation: Parameters<typeof startGreenhouse>[0] = { watchReadings },
     rest: GatewayOptions["rest"] = {},

@@ -62,82 +62,67 @@ async function refusedWith(admit: BearerAuth, request: CredentialRequest): Promi
   throw new Error(`expected a ConnectError, not ${String(error)}`);
 }
 
-const malformedChallenge =
-  'Bearer realm="plantstore", error="invalid_request", error_description="the Authorization header is not one bearer token"';
-const invalidChallenge = 'Bearer realm="plantstore", error="invalid_token", error_description="the token is not valid"';
+/** A refusal for want of a valid credential, with the parameters of its challenge besides the realm. */
+function unauthenticated(message: string, parameters = "") {
+  return {
+    code: Code.Unauthenticated,
+    message,
+    header: { "www-authenticate": `Bearer realm="plantstore"${parameters}` },
+  };
+}
 
-const refusals = [
-  {
-    name: "no credential earns a bare challenge",
-    given: {},
-    want: {
-      code: Code.Unauthenticated,
-      message: "a bearer token is required",
-      header: { "www-authenticate": `Bearer realm="plantstore"` },
-    },
-    cause: { kind: "missing" },
-  },
+/** The same with an error, whose description repeats the message. */
+function challenged(message: string, error: string) {
+  return unauthenticated(message, `, error="${error}", error_description="${message}"`);
+}
+
+const missing = unauthenticated("a bearer token is required");
+const malformed = challenged("the Authorization header is not one bearer token", "invalid_request");
+const invalid = challenged("the token is not valid", "invalid_token");
+
+interface Refusal {
+  readonly name: string;
+  readonly given: Parameters<typeof toRequest>[0];
+  readonly want: { readonly code: Code; readonly message: string; readonly header: Readonly<Record<string, string>> };
+  readonly cause: object;
+}
+
+const refusals: readonly Refusal[] = [
+  { name: "no credential earns a bare challenge", given: {}, want: missing, cause: { kind: "missing" } },
   {
     name: "another scheme earns a bare challenge",
     given: { authorization: "Basic dTpw" },
-    want: {
-      code: Code.Unauthenticated,
-      message: "a bearer token is required",
-      header: { "www-authenticate": `Bearer realm="plantstore"` },
-    },
+    want: missing,
     cause: { kind: "other-scheme" },
   },
   {
     name: "a malformed credential is an invalid request",
     given: { authorization: "Bearer" },
-    want: {
-      code: Code.Unauthenticated,
-      message: "the Authorization header is not one bearer token",
-      header: { "www-authenticate": malformedChallenge },
-    },
+    want: malformed,
     cause: { kind: "malformed" },
   },
   {
     name: "a credential sent twice is an invalid request, even if both are good",
     given: { authorization: "Bearer good, Bearer good" },
-    want: {
-      code: Code.Unauthenticated,
-      message: "the Authorization header is not one bearer token",
-      header: { "www-authenticate": malformedChallenge },
-    },
+    want: malformed,
     cause: { kind: "malformed" },
   },
   {
     name: "an unknown token is an invalid token",
     given: { authorization: "Bearer wrong" },
-    want: {
-      code: Code.Unauthenticated,
-      message: "the token is not valid",
-      header: { "www-authenticate": invalidChallenge },
-    },
+    want: invalid,
     cause: { kind: "invalid", reason: "no such token" },
   },
   {
     name: "a refused token is an invalid token, and why stays here",
     given: { authorization: "Bearer tampered" },
-    want: {
-      code: Code.Unauthenticated,
-      message: "the token is not valid",
-      header: { "www-authenticate": invalidChallenge },
-    },
+    want: invalid,
     cause: { kind: "invalid", reason: "the signature is wrong" },
   },
   {
     name: "an expired token is told so",
     given: { authorization: "Bearer expired" },
-    want: {
-      code: Code.Unauthenticated,
-      message: "the token has expired",
-      header: {
-        "www-authenticate":
-          'Bearer realm="plantstore", error="invalid_token", error_description="the token has expired"',
-      },
-    },
+    want: challenged("the token has expired", "invalid_token"),
     cause: { kind: "expired", reason: "exp is 17" },
   },
   {
@@ -162,21 +147,13 @@ const refusals = [
   {
     name: "a path that matched nothing needs a credential too",
     given: { procedure: undefined },
-    want: {
-      code: Code.Unauthenticated,
-      message: "a bearer token is required",
-      header: { "www-authenticate": `Bearer realm="plantstore"` },
-    },
+    want: missing,
     cause: { kind: "missing" },
   },
   {
     name: "a procedure whose name only starts like an open one is not open",
     given: { procedure: "/plantstore.v1.PlantService/OpenAll" },
-    want: {
-      code: Code.Unauthenticated,
-      message: "a bearer token is required",
-      header: { "www-authenticate": `Bearer realm="plantstore"` },
-    },
+    want: missing,
     cause: { kind: "missing" },
   },
 ];
@@ -273,14 +250,16 @@ describe("admit", () => {
     expect(createBearerAuth(atOnce, options)(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
   });
 
-  const challenged = refusals.filter((row) => row.want.code !== Code.Unavailable);
-  test.each(challenged)("points to the resource metadata (RFC 9728 §5.1) where $name", async ({ given, want }) => {
-    const admit = createBearerAuth(atOnce, { ...options, resourceMetadata: "https://plants.example/meta" });
-    const { metadata } = await refusedWith(admit, toRequest(given));
-    expect(metadata.get("www-authenticate")).toBe(
-      `${want.header["www-authenticate"]}, resource_metadata="https://plants.example/meta"`,
-    );
-  });
+  test.each(refusals.filter(({ want }) => "www-authenticate" in want.header))(
+    "points to the resource metadata (RFC 9728 §5.1) where $name",
+    async ({ given, want }) => {
+      const admit = createBearerAuth(atOnce, { ...options, resourceMetadata: "https://plants.example/meta" });
+      const { metadata } = await refusedWith(admit, toRequest(given));
+      expect(metadata.get("www-authenticate")).toBe(
+        `${want.header["www-authenticate"]}, resource_metadata="https://plants.example/meta"`,
+      );
+    },
+  );
 
   test("asks for the scope of a procedure once", async () => {
     const asked: string[] = [];

@@ -31,6 +31,11 @@ async function open(
   return Object.assign(Object.create(result.value), { [Symbol.dispose]: () => result.value.close?.() });
 }
 
+/** The verifier of the tokens of a provider, whose keys are fetched without discovery. */
+function openAt({ issuer, keysUrl }: IdentityProvider, timing: JwtSource["timing"] = byDemand, log?: OperatorLog) {
+  return open({ issuer, keys: { url: keysUrl }, timing }, log);
+}
+
 async function outcomeOf(verifier: TokenVerifier, token: string): Promise<TokenOutcome> {
   return await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
 }
@@ -76,7 +81,7 @@ describe("keys that a provider publishes", () => {
 
   test("are fetched once for any number of tokens", async () => {
     using provider = await startProvider();
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    using verifier = await openAt(provider);
     const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => provider.sign({ jti: String(n) })));
     const outcomes = await Promise.all(tokens.map((token) => outcomeOf(verifier, token)));
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["principal"]));
@@ -86,7 +91,7 @@ describe("keys that a provider publishes", () => {
   test("are fetched anew in the background, without any request", async () => {
     using provider = await startProvider();
     const timing = { refreshMs: 1, backOffMs: hourMs, backOffMaxMs: hourMs };
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing });
+    using verifier = await openAt(provider, timing);
     await within(provider.nextRequest(), "the refresh");
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
   });
@@ -103,7 +108,7 @@ describe("keys that are fetched in the background", () => {
       response.end(document, () => (answeredAtMs = performance.now()));
     };
     const timing = { refreshMs: 80 };
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing });
+    using verifier = await openAt(provider, timing);
     for (let n = 0; n < 20; n += 1) await verifier.reload?.();
     const asked = provider.requests.length;
     for (let n = 0; n < 5; n += 1) await within(provider.nextRequest(), "the refresh");
@@ -117,7 +122,7 @@ describe("keys that are fetched in the background", () => {
     const warnings: object[] = [];
     const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
     const timing = { refreshMs: 1, fetchMs: hourMs };
-    const verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing }, log);
+    const verifier = await openAt(provider, timing, log);
     provider.answer = () => {};
     await within(provider.nextRequest(), "the refresh");
     const reloaded = verifier.reload?.();
@@ -125,7 +130,7 @@ describe("keys that are fetched in the background", () => {
     await within(Promise.resolve(reloaded), "the end of the fetch");
     const asked = provider.requests.length;
     // Another one shows that there was time for more.
-    using _ = await open({ issuer: other.issuer, keys: { url: other.keysUrl }, timing });
+    using _ = await openAt(other, timing);
     for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
     expect({ asked: provider.requests.length, warnings }).toEqual({ asked, warnings: [] });
   });
@@ -149,7 +154,7 @@ test("keys that are closed at rest are not asked for again", async () => {
   // A caller that has to come back is told whole seconds, and at least one.
   expect(keys.retryAfterS).toBe(1);
   // Another one shows that there was time for more.
-  using _ = await open({ issuer: other.issuer, keys: { url: other.keysUrl }, timing: { refreshMs: 1 } });
+  using _ = await openAt(other, { refreshMs: 1 });
   for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
   expect(asked).toBe(1);
 });
@@ -172,7 +177,7 @@ test("keys that are closed while they are fetched are not asked for again", asyn
   await expect.poll(() => asked).toBe(2);
   keys.close();
   // Another one shows that there was time for more.
-  using _ = await open({ issuer: other.issuer, keys: { url: other.keysUrl }, timing: { refreshMs: 1 } });
+  using _ = await openAt(other, { refreshMs: 1 });
   for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
   expect(asked).toBe(2);
 });
@@ -180,11 +185,7 @@ test("keys that are closed while they are fetched are not asked for again", asyn
 describe("a token that names an unknown key", () => {
   test("is good once the provider publishes the key", async () => {
     using provider = await startProvider();
-    using verifier = await open({
-      issuer: provider.issuer,
-      keys: { url: provider.keysUrl },
-      timing: { ...byDemand, coolDownMs: 0 },
-    });
+    using verifier = await openAt(provider, { ...byDemand, coolDownMs: 0 });
     const second = await createSigningKey("ES256", "second");
     provider.keys = [...provider.keys, second];
     expect(await outcomeOf(verifier, await provider.sign({}, {}, second))).toMatchObject({ kind: "principal" });
@@ -192,11 +193,7 @@ describe("a token that names an unknown key", () => {
 
   test("makes one fetch, however many come at once", async () => {
     using provider = await startProvider();
-    using verifier = await open({
-      issuer: provider.issuer,
-      keys: { url: provider.keysUrl },
-      timing: { ...byDemand, coolDownMs: 0 },
-    });
+    using verifier = await openAt(provider, { ...byDemand, coolDownMs: 0 });
     const stranger = await createSigningKey("ES256", "stranger");
     const tokens = await Promise.all(
       Array.from({ length: 200 }, (_, n) => provider.sign({ jti: String(n) }, {}, stranger)),
@@ -208,11 +205,7 @@ describe("a token that names an unknown key", () => {
 
   test("makes no fetch within the cool-down", async () => {
     using provider = await startProvider();
-    using verifier = await open({
-      issuer: provider.issuer,
-      keys: { url: provider.keysUrl },
-      timing: { ...byDemand, coolDownMs: hourMs },
-    });
+    using verifier = await openAt(provider, { ...byDemand, coolDownMs: hourMs });
     const token = await provider.sign({}, { kid: "stranger" });
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
     expect(provider.requests).toEqual(["/keys"]);
@@ -220,7 +213,7 @@ describe("a token that names an unknown key", () => {
 
   test("is not called bad while the provider is away", async () => {
     using provider = await startProvider();
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    using verifier = await openAt(provider);
     provider.stop();
     await verifier.reload?.();
     const outcome = await outcomeOf(verifier, await provider.sign({}, { kid: "stranger" }));
@@ -229,7 +222,7 @@ describe("a token that names an unknown key", () => {
 
   test("is called bad again once the provider is back", async () => {
     using provider = await startProvider();
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    using verifier = await openAt(provider);
     provider.answer = (_request, response) => void response.writeHead(503).end();
     await verifier.reload?.();
     provider.answer = undefined;
@@ -241,7 +234,7 @@ describe("a token that names an unknown key", () => {
 describe("a provider that goes away", () => {
   test("takes no known key with it: new tokens and old ones stay good, and the server stays ready", async () => {
     using provider = await startProvider();
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    using verifier = await openAt(provider);
     const old = await provider.sign({ jti: "old" });
     expect(await outcomeOf(verifier, old)).toMatchObject({ kind: "principal" });
     provider.stop();
@@ -253,11 +246,7 @@ describe("a provider that goes away", () => {
 
   test("makes tokens unverifiable, not bad, once its keys are too old", async () => {
     using provider = await startProvider();
-    using verifier = await open({
-      issuer: provider.issuer,
-      keys: { url: provider.keysUrl },
-      timing: { ...byDemand, usableMs: 0 },
-    });
+    using verifier = await openAt(provider, { ...byDemand, usableMs: 0 });
     const token = await provider.sign();
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
     provider.stop();
@@ -269,7 +258,7 @@ describe("a provider that goes away", () => {
   test("has its keys used again once the same ones were fetched anew", async () => {
     using provider = await startProvider();
     const timing = { ...byDemand, usableMs: 300 };
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing });
+    using verifier = await openAt(provider, timing);
     await expect.poll(() => verifier.problem).toMatch(/^no usable keys/);
     const problem = async (): Promise<string | undefined> => (await verifier.reload?.(), verifier.problem);
     await expect.poll(problem).toBeUndefined();
@@ -280,9 +269,7 @@ describe("a provider that goes away", () => {
     provider.answer = (_request, response) => void response.writeHead(503).end();
     const second = 1000;
     const timing = { ...byDemand, backOffMs: 1000 * second, backOffMaxMs: 6000 * second };
-    const replicas = await Promise.all(
-      Array.from({ length: 5 }, () => open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing })),
-    );
+    const replicas = await Promise.all(Array.from({ length: 5 }, () => openAt(provider, timing)));
     const token = await provider.sign();
     for (const mostS of [1000, 2000, 4000, 6000, 6000]) {
       const waits = await Promise.all(
@@ -313,10 +300,7 @@ describe("a provider that goes away", () => {
         if (message === "keys changed") changed.resolve(fields);
       },
     };
-    using verifier = await open(
-      { issuer: provider.issuer, keys: { url: provider.keysUrl }, timing: { backOffMs: 1, backOffMaxMs: 1 } },
-      log,
-    );
+    using verifier = await openAt(provider, { backOffMs: 1, backOffMaxMs: 1 }, log);
     expect(verifier.keysFetched).toEqual([]);
     provider.answer = undefined;
     expect(await within(changed.promise, "the keys")).toEqual({ issuer, keys: 1 });
@@ -334,11 +318,7 @@ describe("a provider that goes away", () => {
   test("is not asked by requests while the next time to ask is set", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
-    using verifier = await open({
-      issuer: provider.issuer,
-      keys: { url: provider.keysUrl },
-      timing: { ...byDemand, coolDownMs: 0 },
-    });
+    using verifier = await openAt(provider, { ...byDemand, coolDownMs: 0 });
     const outcomes = await Promise.all(
       [1, 2, 3].map(async (n) => await outcomeOf(verifier, await provider.sign({ jti: String(n) }))),
     );
@@ -351,7 +331,7 @@ describe("a provider that goes away", () => {
 describe("keys that did not change", () => {
   test("leave every token known that they verified", async () => {
     using provider = await startProvider();
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    using verifier = await openAt(provider);
     const text = await provider.sign();
     await outcomeOf(verifier, text);
     await verifier.reload?.();
@@ -367,7 +347,7 @@ test("a good key is used beside broken ones, and is the only one that a token wi
   provider.answer = (_request, response) => void response.end(document);
   const reported: unknown[] = [];
   const log: OperatorLog = { warn: () => {}, info: (fields, message) => reported.push([fields, message]) };
-  using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } }, log);
+  using verifier = await openAt(provider, byDemand, log);
   expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
   expect(await outcomeOf(verifier, await provider.sign({}, { kid: undefined }))).toMatchObject({ kind: "principal" });
   expect(reported).toEqual([[{ issuer: provider.issuer, keys: 1 }, "keys changed"]]);
@@ -376,7 +356,7 @@ test("a good key is used beside broken ones, and is the only one that a token wi
 describe("keys that are withdrawn", () => {
   test("take every token that they verified with them", async () => {
     using provider = await startProvider();
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl } });
+    using verifier = await openAt(provider);
     const token = await provider.sign();
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
     provider.keys = [await createSigningKey("ES256", "second")];
@@ -386,11 +366,7 @@ describe("keys that are withdrawn", () => {
 
   test("change while requests run, and no good token is refused", async () => {
     using provider = await startProvider("key-0");
-    using verifier = await open({
-      issuer: provider.issuer,
-      keys: { url: provider.keysUrl },
-      timing: { ...byDemand, coolDownMs: 0 },
-    });
+    using verifier = await openAt(provider, { ...byDemand, coolDownMs: 0 });
     const outcomes: Promise<TokenOutcome>[] = [];
     for (const n of [1, 2, 3, 4]) {
       const fresh = await createSigningKey("ES256", `key-${n}`);
@@ -441,7 +417,7 @@ describe("a misbehaving provider", () => {
     const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
     // Where the provider hangs, longer than a busy machine needs for the first answer.
     const timing = { ...byDemand, fetchMs };
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing }, log);
+    using verifier = await openAt(provider, timing, log);
     provider.answer = answer;
     await within(Promise.resolve(verifier.reload?.()), "the end of the fetch");
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
@@ -458,7 +434,7 @@ describe("a misbehaving provider", () => {
 
   test("that says there are no keys withdraws them all: no token is taken that they signed", async () => {
     using provider = await startProvider();
-    using verifier = await open({ issuer: provider.issuer, keys: { url: provider.keysUrl }, timing: byDemand });
+    using verifier = await openAt(provider);
     const token = await provider.sign();
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
     provider.answer = (_request, response) => void response.end('{"keys":[]}');

@@ -1,0 +1,17 @@
+import type { HttpVersion } from "../carriers/exchange.ts";
+import type { Http2Server } from "./listen-for-tests.ts";
+
+/** A way in which a body over REST comes and goes. */
+interface RestWay {
+  readonly name: string;
+  readonly version: HttpVersion | "fetch";
+  readonly http2: Http2Server;
+}
+
+/** The ways in which bodies are read and written by code of their own. */
+export const restWays: readonly RestWay[] = [
+  { name: "HTTP/1.1", version: "1.1", http2: "own" },
+  { name: "HTTP/2", version: "2", http2: "own" },
+  { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
+  { name: "Fetch", version: "fetch", http2: "own" },
+];

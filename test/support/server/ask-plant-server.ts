@@ -1,0 +1,20 @@
+import { afterAll, beforeAll } from "vitest";
+import type { HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
+import { KeptConnections } from "../gateway/kept-connections.ts";
+import { startPlantServer, type TestPlantServer, type TestPlantServerOptions } from "./plant-server.ts";
+
+/** Has a plant server started before the tests of a group and ended after them; returns what sends it a request. */
+export function askPlantServer(
+  options: TestPlantServerOptions,
+): (version: HttpVersion, request: HttpRequest) => Promise<HttpAnswer> {
+  const connections = new KeptConnections();
+  let server: TestPlantServer;
+  beforeAll(async () => {
+    server = await startPlantServer(options);
+  });
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
+  return (version, request) => connections.exchange(server.address, version, request);
+}
