@@ -31,7 +31,8 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   connect: ({ calls }) => callTable(calls?.["connect"], "DeletePlant as Connect JSON, HTTP/1.1, 64 connections"),
   grpc: ({ calls }) => callTable(calls?.["grpc"], "DeletePlant as gRPC, h2c, 8 connections of 32 streams"),
   "few-calls": ({ calls }) => fewCallsTable(calls?.["grpc-8x8"], calls?.["grpc-64x1"]),
-  messages: ({ calls }) => messageTable([calls?.["grpc-64k"], calls?.["grpc-1m"], calls?.["grpc-stream"]]),
+  books: ({ calls }) => calls && bookTables(calls),
+  messages: ({ calls }) => columnsTable(calls, largeMessages),
   "json-streams": ({ calls }) => calls && jsonStreamTable(calls),
   rates: ({ rates }) => rates && rateTables(rates),
   starts: ({ starts }) =>
@@ -94,10 +95,34 @@ function costAndLatency({ cpuUs, timesFloor, latencyUs }: ServerFigures): string
   return [`${cpuUs.toFixed(1)} (${timesFloor.toFixed(2)})`, latencies(latencyUs)];
 }
 
-function messageTable(all: readonly (CallFigures | undefined)[]): string | undefined {
-  const [first, ...rest] = all;
-  if (first === undefined || rest.includes(undefined)) return undefined;
-  const head = ["CPU µs a call (× floor)", "64 KiB both ways", "1 MiB both ways", "10,000 messages in a stream"];
+/** Scenarios by the heads of their columns. */
+type Columns = Readonly<Record<string, string>>;
+
+const largeMessages: Columns = {
+  "64 KiB both ways": "grpc-64k",
+  "1 MiB both ways": "grpc-1m",
+  "10,000 messages in a stream": "grpc-stream",
+};
+
+const restBooks: Columns = {
+  "REST, a book": "rest-get-book",
+  "a list of 10": "rest-list-10-books",
+  "a list of 100": "rest-list-100-books",
+  "a book from the client": "rest-create-book",
+  "100 from the client": "rest-import-books",
+};
+
+const grpcBooks: Columns = {
+  "gRPC, a book": "grpc-get-book",
+  "a list of 100": "grpc-list-books",
+  "100 from the client": "grpc-import-books",
+};
+
+function columnsTable(calls: Figures["calls"], columns: Columns): string | undefined {
+  const all = Object.values(columns).map((scenario) => calls?.[scenario]);
+  const [first] = all;
+  if (first === undefined || all.includes(undefined)) return undefined;
+  const head = ["CPU µs a call (× floor)", ...Object.keys(columns)];
   const rows = first.servers.map(({ name }, at) => [
     nameOf(name, at),
     ...all.map((figures) => {
@@ -107,6 +132,12 @@ function messageTable(all: readonly (CallFigures | undefined)[]): string | undef
     }),
   ]);
   return formatRows(head, rows);
+}
+
+/** The tables of books, or how to fill them. */
+function bookTables(calls: NonNullable<Figures["calls"]>): string {
+  const tables = [restBooks, grpcBooks].map((columns) => columnsTable(calls, columns));
+  return tables.includes(undefined) ? "`npm run bench` measures them." : tables.join("\n\n");
 }
 
 function jsonStreamTable(calls: NonNullable<Figures["calls"]>): string | undefined {
@@ -166,12 +197,16 @@ const summarised = {
   "Connect JSON": "connect",
   "gRPC, 8 connections of 32 streams": "grpc",
   "gRPC, 64 connections of one stream": "grpc-64x1",
+  "REST, a book of a dozen fields": "rest-get-book",
+  "REST, a list of 100 books": "rest-list-100-books",
+  "REST, 100 books from the client": "rest-import-books",
   "gRPC, a list of 100 books": "grpc-list-books",
+  "gRPC, 100 books from the client": "grpc-import-books",
   "gRPC, 64 KiB each way": "grpc-64k",
 };
 const besides = {
   "bare node": /^node:/,
-  fastify: /^fastify$/,
+  fastify: /^fastify/,
   "grpc-js": /^grpc-js$/,
   "connect-node": /^connect-node$/,
 };
