@@ -1,4 +1,4 @@
-import { type PathTemplate, printTemplateLiteral, type TemplateSegment, type TemplateVariable } from "../rest/index.ts";
+import { type PathTemplate, printTemplateLiteral, type TemplateVariable } from "../rest/index.ts";
 
 /** A parameter of a path: a whole variable, or one wildcard of a variable that has several segments. */
 export interface PathParameter {
@@ -31,36 +31,47 @@ export function toOpenApiPath({ segments, variables, verb }: PathTemplate): Open
   const variableAt = (at: number): TemplateVariable | undefined =>
     variables.find(({ start, end }) => start <= at && at < end);
   const wildcards = [...segments.keys()].filter((at) => segments[at]?.kind !== "literal");
+  const numberOf = (at: number): number =>
+    wildcards.filter((other) => variableAt(other) === variableAt(at)).indexOf(at) + 1;
+  const literalBefore = (at: number): string | undefined => {
+    const before = at > (variableAt(at)?.start ?? at) ? segments[at - 1] : undefined;
+    return before?.kind === "literal" ? before.text : undefined;
+  };
+  const nameOf = (at: number): string => {
+    const variable = variableAt(at);
+    const field = variable?.fieldPath.join("_") ?? "segment";
+    if (variable !== undefined && !hasParts(variable)) return field;
+    return memberOf(literalBefore(at) ?? "") ?? `${field}_${numberOf(at)}`;
+  };
+  // With wildcards by their names: a star before a slash would end the comments that generators make of this text.
+  const formOf = ({ start, end }: TemplateVariable): string =>
+    segments
+      .slice(start, end)
+      .map((segment, at) => (segment.kind === "literal" ? segment.text : `{${nameOf(start + at)}}`))
+      .join("/");
+  const placeOf = (variable: TemplateVariable, at: number): string => {
+    const literal = literalBefore(at);
+    const part = literal === undefined ? `Wildcard ${numberOf(at)}` : `What follows \`${literal}/\``;
+    return `${part} in \`${variable.fieldPath.join(".")}\`, which has the form \`${formOf(variable)}\`.`;
+  };
   const parameters: PathParameter[] = [];
   const texts = segments.map((segment, at) => {
     if (segment.kind === "literal") return printTemplateLiteral(segment.text);
     const variable = variableAt(at);
-    const isPart = variable === undefined || variable.end - variable.start > 1;
-    const number = wildcards.filter((other) => variableAt(other) === variable).indexOf(at) + 1;
-    const before = variable !== undefined && at > variable.start ? segments[at - 1] : undefined;
-    const literal = before?.kind === "literal" ? before.text : undefined;
-    const field = variable?.fieldPath.join("_") ?? "segment";
-    const name = isPart ? ((literal && memberOf(literal)) ?? `${field}_${number}`) : field;
+    const isWhole = variable !== undefined && !hasParts(variable);
     parameters.push({
-      name: freeName(name, parameters),
+      name: freeName(nameOf(at), parameters),
       fieldPath: variable?.fieldPath,
-      covers: segment.kind === "**" ? "segments" : isPart ? "part" : "field",
-      place: variable !== undefined && isPart ? placeOf(segments, variable, literal, number) : undefined,
+      covers: segment.kind === "**" ? "segments" : isWhole ? "field" : "part",
+      place: variable === undefined || isWhole ? undefined : placeOf(variable, at),
     });
     return `{${parameters.at(-1)?.name}}`;
   });
   return { path: `/${texts.join("/")}${verb === undefined ? "" : `:${printTemplateLiteral(verb)}`}`, parameters };
 }
 
-function placeOf(
-  segments: readonly TemplateSegment[],
-  { fieldPath, start, end }: TemplateVariable,
-  literal: string | undefined,
-  number: number,
-): string {
-  const form = segments.slice(start, end).map((segment) => (segment.kind === "literal" ? segment.text : segment.kind));
-  const part = literal === undefined ? `Wildcard ${number}` : `What follows \`${literal}/\``;
-  return `${part} in \`${fieldPath.join(".")}\`, which has the form \`${form.join("/")}\`.`;
+function hasParts({ start, end }: TemplateVariable): boolean {
+  return end - start > 1;
 }
 
 // A collection of AIP-122, such as `cryptoKeys`.

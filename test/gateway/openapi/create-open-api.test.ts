@@ -133,7 +133,7 @@ describe("a part of a path variable", () => {
   test("says which part it is, takes one segment, and has no comment of the whole", () => {
     const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
     const described = createOpenApi([KitchenSink], { info, comments: notes });
-    const form = "in `f_string`, which has the form `shelves/*/books/*`.";
+    const form = "in `f_string`, which has the form `shelves/{shelf}/books/{book}`.";
     expect(about(operation("GET /v1/shelves/{shelf}/books/{book}", described))).toEqual([
       { name: "shelf", description: `What follows \`shelves/\` ${form}`, type: "string", pattern: "^[^/]+$" },
       { name: "book", description: `What follows \`books/\` ${form}`, type: "string", pattern: "^[^/]+$" },
@@ -147,7 +147,7 @@ describe("a part of a path variable", () => {
     const template = { pattern: { case: "get", value: "/{f_string=*/files/**}" } } as const;
     const selector = `${KitchenSink.typeName}.Root`;
     const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
-    const form = "in `f_string`, which has the form `*/files/**`.";
+    const form = "in `f_string`, which has the form `{f_string_1}/files/{file}`.";
     expect(about(operation("GET /{f_string_1}/files/{file}", described))).toEqual([
       { name: "f_string_1", description: `Wildcard 1 ${form}`, type: "string", pattern: "^[^/]+$" },
       {
