@@ -15,6 +15,7 @@ const longSuites = [
   "crash",
   "deploy",
   "frameworks",
+  "generators",
   "load",
   "openapi",
   "package",

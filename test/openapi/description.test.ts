@@ -10,11 +10,9 @@ import { Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";
 import { buildLimitMs, buildStep } from "../support/process/build-step.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { startKitchenSink } from "../support/gateway/kitchen-sink.ts";
-import { testSeed } from "../support/test-seed.ts";
+import { fuzz, openSchemathesis } from "../support/process/schemathesis.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
-import { openPython } from "../support/process/python.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
-import { toolsFolder } from "../support/process/tools-folder.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
 // Descriptions as the tools of their users see them: a linter, and a fuzzer that holds the running server to them.
@@ -32,23 +30,8 @@ async function lint(file: string, rules: string): Promise<string> {
   return await buildStep(redocly, ["lint", "--extends", rules, file], { environment });
 }
 
-/** Sends what a description allows, or what it does not, and returns how many requests were well answered. */
-async function fuzz(file: string, url: string, options: Readonly<Record<string, string>>): Promise<number> {
-  const flags = Object.entries({ url, seed: String(testSeed), "generation-database": "none", ...options }).flatMap(
-    ([name, value]) => [`--${name}`, value],
-  );
-  const args = ["run", file, "--generation-unique-inputs", ...flags];
-  const output = await buildStep(join(programs, "schemathesis"), args, {
-    // It keeps a folder of its own where it runs.
-    folder: toolsFolder("schemathesis"),
-  });
-  const [, generated, passed] = /(\d+) generated, (\d+) passed/.exec(output) ?? [];
-  expect(passed).toBe(generated);
-  return Number(passed);
-}
-
 beforeAll(async () => {
-  programs = await openPython(join(import.meta.dirname, "requirements.txt"));
+  programs = await openSchemathesis();
 }, buildLimitMs);
 
 // What only its owner knows of an interface; everything else that a linter asks for is derived.
@@ -122,7 +105,7 @@ test.each([
     let passed = 0;
     // One after the other: behind the few cases of the first it makes hardly any for the second.
     for (const phases of ["coverage", "fuzzing"]) {
-      passed += await fuzz(document, `http://127.0.0.1:${server.address.port}`, {
+      passed += await fuzz(programs, document, `http://127.0.0.1:${server.address.port}`, {
         header: `Authorization: Bearer ${tokens.good}`,
         checks: "all",
         "exclude-checks": otherPolicy.join(","),
@@ -154,7 +137,7 @@ test.each([
     const info = { title: "Kitchen sink", version: "1" };
     writeFileSync(file, JSON.stringify(createOpenApi([KitchenSink], { info, servers: [{ url }] })));
     expect(await lint(file, "spec")).toContain("Your API description is valid");
-    const passed = await fuzz(file, url, {
+    const passed = await fuzz(programs, file, url, {
       checks: checks.join(","),
       phases: "fuzzing",
       mode,

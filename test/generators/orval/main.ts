@@ -1,0 +1,38 @@
+import * as catalog from "./client/catalog.ts";
+
+const [shelf, book] = ["green", "moss"];
+const titles = (books: catalog.Book[] = []): string => books.map(({ title }) => title).join(" ");
+const moss = { title: "Moss", serial: "9007199254740993", cover: "AAH+", labels: { soil: "damp" }, author: "Flora" };
+
+/** Returns the data of an answer with 200, and throws any other. */
+function ok<Answer extends { readonly status: unknown; readonly data: unknown }>(
+  answer: Answer,
+): Extract<Answer, { readonly status: 200 }>["data"] {
+  if (answer.status !== 200) throw new Error(JSON.stringify(answer));
+  return answer.data as Extract<Answer, { readonly status: 200 }>["data"];
+}
+
+const created = ok(await catalog.catalogCreateBook(shelf, moss, { bookId: book }));
+console.log("created", created.state, created.serial, created.cover, created.labels?.["soil"]);
+ok(await catalog.catalogCreateBook(shelf, { title: "Fern" }, { bookId: "fern" }));
+
+const first = ok(await catalog.catalogListBooks(shelf, { pageSize: 1 }));
+const second = ok(await catalog.catalogListBooks(shelf, { pageSize: 1, pageToken: first.nextPageToken ?? "" }));
+console.log(`pages: ${titles(first.books)}, ${titles(second.books)}, ${second.nextPageToken ?? "end"}`);
+
+const updated = ok(await catalog.updateBook(shelf, book, { title: "Mosses" }, { updateMask: "title" }));
+console.log("updated", updated.title, updated.author);
+const loan = ok(await catalog.lendBook(shelf, book, { reader: "Ann", dueTime: "2026-12-24T18:00:00Z" }));
+console.log("lent", loan.reader, loan.state, Date.parse(loan.dueTime ?? "") / 1000);
+console.log("out:", titles(ok(await catalog.catalogListBooks(shelf, { state: "STATE_LENT" })).books));
+const watched = await catalog.watchBooks(shelf, { headers: { accept: "application/json" } });
+console.log("watched:", titles("stream" in watched ? JSON.parse(await watched.stream.text()) : undefined));
+
+ok(await catalog.putScan(shelf, book, new Blob([new Uint8Array([0, 1, 254, 13, 10, 255])])));
+console.log("scan", Buffer.from(await ok(await catalog.getScan(shelf, book)).arrayBuffer()).toString("hex"));
+
+const names = ["fern", "moss"].map((name) => `shelves/green/books/${name}`);
+console.log("batch:", titles(ok(await catalog.batchGetBooks(shelf, { names })).books));
+ok(await catalog.deleteBook(shelf, book));
+const { status, data } = await catalog.catalogGetBook(shelf, book);
+console.log("gone", status, "message" in data ? data.message : data);

@@ -1,0 +1,109 @@
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { expect } from "vitest";
+import { createOpenApi } from "../../../src/gateway/index.ts";
+import { Catalog } from "../../gen/catalog/v1/catalog_pb.ts";
+import { LibraryService } from "../../gen/library/v1/library_pb.ts";
+import { startCatalog } from "../gateway/catalog.ts";
+import { buildStep } from "../process/build-step.ts";
+import { projectFolder } from "../process/child-program.ts";
+import { openPython } from "../process/python.ts";
+import { toolsFolder } from "../process/tools-folder.ts";
+
+/** A program of the folder that {@link layOutGenerators} has made, or of PATH, and its arguments. */
+export type Step = readonly [program: string, ...args: string[]];
+
+/** A generator of clients, and how a user makes one with it. */
+export interface Generator {
+  /** Its name, and that of its recipe, `test/generators/<tool>/`. */
+  readonly tool: string;
+  /** What it needs, as the table of docs/openapi.md has it. */
+  readonly option?: string;
+  /** Generates a client into the folder `client` of the recipe, which is empty, and compiles it. */
+  readonly steps: readonly Step[];
+  /** Runs the program of the recipe; a base URL is added. */
+  readonly command: Step;
+}
+
+/** The folder of the recipes. */
+const recipes = join(projectFolder, "test/generators");
+
+/** Compiles the recipe of this name, in TypeScript, as it is generated. */
+export function typeScriptStep(name: string): Step {
+  return ["tsc", "--project", name, "--typeRoots", join(projectFolder, "node_modules/@types")];
+}
+
+/** Runs openapi-python-client. */
+export const pythonClientStep: Step = [
+  "openapi-python-client",
+  "generate",
+  "--path",
+  "openapi.json",
+  "--meta",
+  "none",
+  "--overwrite",
+  "--output-path",
+  "openapi-python-client/client",
+];
+
+/** Runs openapi-generator for a language. */
+export function openApiGeneratorStep(generator: string, output: string, ...properties: readonly string[]): Step {
+  const input = ["--input-spec", "openapi.json", "--generator-name", generator, "--output", output];
+  const more = ["hideGenerationTimestamp=true", ...properties].join(",");
+  return ["openapi-generator-cli", "generate", ...input, "--additional-properties", more];
+}
+
+/** Where the recipes are, outside of the checkout, and the programs that their steps name. */
+export interface GeneratorFolder {
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/**
+ * Copies `test/generators/` to a folder outside of the checkout, with its packages and the description of the two
+ * services, which share names of RPCs and of messages.
+ */
+export async function layOutGenerators(): Promise<GeneratorFolder> {
+  const folder = toolsFolder("generators");
+  cpSync(recipes, folder, { recursive: true, preserveTimestamps: true });
+  const programs = await openPython(join(recipes, "requirements.txt"));
+  await buildStep("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], { folder });
+  const document = createOpenApi([Catalog, LibraryService], { info: { title: "Catalog", version: "1" } });
+  writeFileSync(join(folder, "openapi.json"), JSON.stringify(document));
+  const own = [join(projectFolder, "node_modules/.bin"), join(folder, "node_modules/.bin"), programs];
+  return { folder, environment: { PATH: [...own, process.env["PATH"]].join(delimiter) } };
+}
+
+/** Generates a client, compiles it, and expects its program to have seen what every client has to. */
+export async function expectWorkingClient(generator: Generator, place: GeneratorFolder): Promise<void> {
+  await buildClient(generator, place);
+  await using server = await startCatalog();
+  const [program, ...args] = generator.command;
+  const url = `http://127.0.0.1:${server.address.port}`;
+  expect(await buildStep(program, [...args, url], place)).toBe(transcript);
+  const page = readFileSync(join(projectFolder, "docs/openapi.md"), "utf8");
+  expect(page).toContain(generator.option ?? "## Generators");
+}
+
+/** Generates a client and compiles it. Rejects with what a step wrote when it fails. */
+export async function buildClient(
+  { tool, steps }: Pick<Generator, "tool" | "steps">,
+  place: GeneratorFolder,
+): Promise<void> {
+  const output = join(place.folder, tool, "client");
+  rmSync(output, { recursive: true, force: true });
+  mkdirSync(output);
+  for (const [program, ...args] of steps) await buildStep(program, args, place);
+}
+
+/** What each of the programs prints. */
+const transcript = `created STATE_SHELVED 9007199254740993 AAH+ damp
+pages: Moss, Fern, end
+updated Mosses Flora
+lent Ann STATE_RUNNING 1798135200
+out: Mosses
+watched: Mosses Fern
+scan 0001fe0d0aff
+batch: Fern Mosses
+gone 404 there is no shelves/green/books/moss
+`;
