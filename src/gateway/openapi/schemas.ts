@@ -174,7 +174,8 @@ export class Schemas {
   }
 
   #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
-    if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { type: "null" };
+    // As `type: "null"`, generators take it for a name of a type that they then lack.
+    if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { enum: [null] };
     return this.#refer(desc, () => ({
       type: "string",
       ...this.#describeEnum(desc),

@@ -55,7 +55,8 @@ interface Part {
 }
 
 function partsOf(schema: Schema): Part[] {
-  const { type = "any JSON", format, items, additionalProperties, anyOf } = schema;
+  const { enum: choices, format, items, additionalProperties, anyOf } = schema;
+  const { type = choices?.map((choice) => JSON.stringify(choice)).join(" or ") ?? "any JSON" } = schema;
   const name = nameOf(schema);
   if (name !== undefined) return [{ text: name, name }];
   if (anyOf !== undefined)
