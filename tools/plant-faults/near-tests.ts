@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 
 const longSuites =
   /^test\/(browser|citus|clients|conformance|costs|crash|deploy|frameworks|load|openapi|package|prometheus|runtimes)\//;
@@ -9,7 +9,7 @@ export const everyTest: readonly string[] = globSync("test/**/*.test.ts").filter
 );
 const testTexts = new Map(everyTest.map((file) => [file, readFileSync(file, "utf8")]));
 
-/** Returns the test files that are for a file of `src`: of its folder, of the folders above, and the contract. */
+/** Returns the test files that are for a file of `src`: by folder, import or name, and the contract. */
 export function testsNear(file: string): string[] {
   const folder = `${dirname(file).replace(/^src/, "test")}/`;
   return everyTest.filter(
@@ -17,6 +17,7 @@ export function testsNear(file: string): string[] {
       test.startsWith(folder) ||
       (dirname(test) !== "test" && folder.startsWith(`${dirname(test)}/`)) ||
       testTexts.get(test)?.includes(`/${file}"`) ||
+      basename(test) === `${basename(file, ".ts")}.test.ts` ||
       test.startsWith("test/contract/"),
   );
 }
