@@ -127,10 +127,10 @@ function isIdempotencyKey(key: unknown): boolean {
 }
 
 function toPlantsError(error: ServiceError): PlantsError {
-  const name = Object.entries(status).find(([, code]) => code === error.code)?.[0];
+  const [name = ""] = Object.entries(status).find(([, code]) => code === error.code) ?? [];
   return new PlantsError(isCodeName(name) ? name : "UNKNOWN", error.details, error);
 }
 
-function isCodeName(name: string | undefined): name is keyof typeof status {
-  return name !== undefined && name in status;
+function isCodeName(name: string): name is keyof typeof status {
+  return name in status;
 }

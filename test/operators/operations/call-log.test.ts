@@ -127,8 +127,16 @@ describe("with logs for the audit trail", () => {
     { name: "at warn a deletion is a line still", level: "warn", trail: "deletions", want: [none, none, call] },
     { name: "at warn any other call is none", level: "warn", trail: undefined, want: [none, none, none] },
     { name: "at silent a deletion is a line still", level: "silent", trail: "deletions", want: [none, none, call] },
-  ] as const)("$name", ({ level, trail, want }) => {
-    const [log, auditLog, deletionLog] = [openLogLines(level), openLogLines("info"), openLogLines("info")];
+    {
+      name: "with refusals at silent too a deletion is a line still",
+      level: "silent",
+      refusals: "silent",
+      trail: "deletions",
+      want: [none, none, call],
+    },
+  ] as const)("$name", ({ level, trail, want, ...rest }) => {
+    const refusals = "refusals" in rest ? rest.refusals : "info";
+    const [log, auditLog, deletionLog] = [openLogLines(level), openLogLines(refusals), openLogLines("info")];
     createCallLog({
       log: log.log,
       auditLog: auditLog.log,
