@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 // `npm run test:conformance`: runs Connect's conformance suite against this server. Needs Go, for the suite.
-// Once for the gateway's own server, once for its handler in servers of node's. Arguments go to the suite: `-- --run 'Basic/**' --trace`.
+// Once for the gateway's own server, once for its handler in servers of node's, once for createGrpcTransport. Arguments go to the suite: `-- --run 'Basic/**' --trace`.
 
 const suiteModule = "connectrpc.com/conformance";
 
@@ -19,9 +19,9 @@ const outputLimitBytes = 64 * 1024 * 1024;
  */
 const serversMax = 1;
 
-/** What may serve the gateway. */
+/** What may serve the gateway; "none" is for the client, whom the suite's own servers answer. */
 interface Served {
-  readonly server: "own" | "mounted";
+  readonly server: "own" | "mounted" | "none";
   /** Patterns of the cases that are left out. */
   readonly skipped: readonly string[];
   /** The cases for all the features that we declare: a feature that is no longer declared must not go unnoticed. */
@@ -34,6 +34,7 @@ const overNodeHttps = "**/HTTPVersion:1/**/TLS:true/**";
 const servers: readonly Served[] = [
   { server: "own", skipped: [], casesWanted: 5286 },
   { server: "mounted", skipped: [overNodeHttps], casesWanted: 4396 },
+  { server: "none", skipped: [], casesWanted: 1068 },
 ];
 
 /**
@@ -44,7 +45,15 @@ const servers: readonly Served[] = [
 const timedCases = /^FAILED: ((?:Deadline Propagation|Timeouts)\/.+):$/gm;
 
 const folder = import.meta.dirname;
-const options = ["--mode", "server", "--max-servers", String(serversMax), "--conf", join(folder, "features.yaml")];
+const serverOptions = [
+  "--mode",
+  "server",
+  "--max-servers",
+  String(serversMax),
+  "--conf",
+  join(folder, "features.yaml"),
+];
+const clientOptions = ["--mode", "client", "--conf", join(folder, "client-features.yaml")];
 const suite = join(goPath(), "bin", "connectconformance");
 
 if (!isInstalled()) {
@@ -85,7 +94,9 @@ function runSuite({ server, skipped }: Served): Run {
 
 function runCases(server: string, cases: readonly string[]): Run {
   console.log(`\nserver: ${server}`);
-  const command = [process.execPath, join(folder, "server.ts")];
+  const isClient = server === "none";
+  const options = isClient ? clientOptions : serverOptions;
+  const command = [process.execPath, join(folder, isClient ? "client.ts" : "server.ts")];
   const { stdout, status } = spawnSync(suite, [...options, ...cases, "--", ...command], {
     stdio: ["ignore", "pipe", "inherit"],
     encoding: "utf8",

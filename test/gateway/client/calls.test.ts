@@ -1,0 +1,265 @@
+import { rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Server as GrpcServer, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport, type GrpcTransportOptions } from "../../../src/gateway/client/index.ts";
+import { createGateway, type ListenOptions } from "../../../src/gateway/index.ts";
+import { StreamService } from "../../gen/streams/v1/stream_service_pb.ts";
+import { createCertificate } from "../../support/carriers/certificate.ts";
+import { within } from "../../support/deadline.ts";
+
+// Calls of every kind to servers that follow the rules: our own, and grpc-js.
+
+const seen: { header: Headers; timeoutMs: number | undefined }[] = [];
+
+async function startServer(listen: ListenOptions): Promise<AsyncDisposable & { readonly port: number }> {
+  const gateway = createGateway({
+    routes: (router) => {
+      router.service(GreenhouseService, {
+        waterBed: (request, context) => {
+          seen.push({ header: context.requestHeader, timeoutMs: context.timeoutMs() });
+          context.responseHeader.set("x-head", "1");
+          context.responseTrailer.set("x-tail", "2");
+          if (request.bed < 0n) throw new ConnectError("no such bed", Code.NotFound, { "x-why": "3" });
+          return { bed: request.bed, note: request.note };
+        },
+        watchReadings: async function* ({ count }) {
+          for (let i = 0; i < count; i++) yield await Promise.resolve({ sensor: String(i) });
+        },
+        recordReadings: async (readings) => {
+          let count = 0;
+          for await (const _ of readings) count++;
+          return { count };
+        },
+        controlClimate: async function* (readings) {
+          for await (const { sensor } of readings) yield { sensor };
+        },
+      });
+      router.service(StreamService, {
+        echo: (pieces) => pieces,
+      });
+    },
+    onFault: () => undefined,
+  });
+  const { port } = await gateway.listen(listen);
+  return { port, [Symbol.asyncDispose]: () => gateway.close() };
+}
+
+const certificate = createCertificate("server");
+const own = createCertificate("client");
+const socketPath = join(tmpdir(), `client-calls-${process.pid}.sock`);
+const host = "127.0.0.1";
+
+const ways: readonly {
+  readonly name: string;
+  readonly listen: ListenOptions;
+  readonly options: (port: number) => GrpcTransportOptions;
+}[] = [
+  { name: "in clear", listen: { host, port: 0 }, options: (port) => ({ baseUrl: `http://${host}:${port}` }) },
+  {
+    name: "by TLS, with certificates on both sides",
+    listen: {
+      host,
+      port: 0,
+      tls: { ...certificate, ca: own.cert, requestCert: true, rejectUnauthorized: true },
+    },
+    options: (port) => ({ baseUrl: `https://localhost:${port}`, tls: { ca: certificate.cert, ...own } }),
+  },
+  { name: "through a Unix socket", listen: { path: socketPath }, options: () => ({ baseUrl: `unix:${socketPath}` }) },
+  {
+    name: "with gzip",
+    listen: { host, port: 0 },
+    options: (port) => ({ baseUrl: `http://${host}:${port}`, sendCompression: "gzip", compressMinBytes: 0 }),
+  },
+  {
+    name: "through interceptors",
+    listen: { host, port: 0 },
+    options: (port) => ({ baseUrl: `http://${host}:${port}`, interceptors: [(next) => (request) => next(request)] }),
+  },
+];
+
+test.each(ways)("every kind of call is answered $name", async ({ listen, options }) => {
+  await using server = await startServer(listen);
+  await using transport = createGrpcTransport(options(server.port));
+  const client = createClient(GreenhouseService, transport);
+  const note = "n".repeat(300_000);
+  expect(await client.waterBed({ bed: 7n, note })).toMatchObject({ bed: 7n, note });
+
+  const watched: string[] = [];
+  for await (const { sensor } of client.watchReadings({ count: 1000 })) watched.push(sensor);
+  expect(watched).toEqual(Array.from({ length: 1000 }, (_, i) => String(i)));
+
+  expect((await client.recordReadings(readingsOf500())).count).toBe(500);
+  const echoed: string[] = [];
+  for await (const { sensor } of client.controlClimate(readingsOf500())) echoed.push(sensor);
+  expect(echoed).toHaveLength(500);
+  rmSync(socketPath, { force: true });
+});
+
+test("metadata goes both ways, and an error has its code, message and metadata", async () => {
+  await using server = await startServer({ host, port: 0 });
+  await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
+  const client = createClient(GreenhouseService, transport);
+  const got: (string | null)[] = [];
+  const headers = { authorization: "Bearer x", "x-a": "1", "grpc-timeout": "1n", "user-agent": "tests" };
+  await client.waterBed(
+    {},
+    {
+      headers,
+      timeoutMs: 5000,
+      onHeader: (header) => got.push(header.get("x-head")),
+      onTrailer: (trailer) => got.push(trailer.get("x-tail")),
+    },
+  );
+  expect(got).toEqual(["1", "2"]);
+  const { header, timeoutMs } = seen.at(-1) ?? {};
+  expect(["authorization", "x-a", "user-agent", "te"].map((name) => header?.get(name))).toEqual([
+    "Bearer x",
+    "1",
+    "tests",
+    "trailers",
+  ]);
+  expect(timeoutMs).toBeGreaterThan(1000);
+  const error = await client.waterBed({ bed: -1n }).catch((reason: unknown) => ConnectError.from(reason));
+  expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "no such bed" });
+  expect(error instanceof ConnectError && error.metadata.get("x-why")).toBe("3");
+});
+
+test("interceptors see each call in turn, and may change it", async () => {
+  await using server = await startServer({ host, port: 0 });
+  const order: string[] = [];
+  const named =
+    (name: string): Interceptor =>
+    (next) =>
+    async (request) => {
+      order.push(name);
+      request.header.append("x-by", name);
+      const answer = await next(request);
+      order.push(`${name} after`);
+      return answer;
+    };
+  const interceptors = [named("first"), named("second")];
+  await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}`, interceptors });
+  await createClient(GreenhouseService, transport).waterBed({});
+  expect(order).toEqual(["first", "second", "second after", "first after"]);
+  expect(seen.at(-1)?.header.get("x-by")?.split(", ")).toEqual(["first", "second"]);
+});
+
+test.each([
+  { name: "a certificate of another authority", tls: { ca: own.cert } },
+  { name: "a certificate of another name", tls: { ca: certificate.cert, servername: "elsewhere.example" } },
+])("$name is refused", async ({ tls }) => {
+  await using server = await startServer({ host, port: 0, tls: certificate });
+  await using transport = createGrpcTransport({ baseUrl: `https://localhost:${server.port}`, tls });
+  const call = createClient(GreenhouseService, transport).waterBed({});
+  await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Unavailable });
+});
+
+test("messages over their limits are refused, either way", async () => {
+  await using server = await startServer({ host, port: 0 });
+  const baseUrl = `http://${host}:${server.port}`;
+  await using transport = createGrpcTransport({ baseUrl, readMaxBytes: 1000, writeMaxBytes: 5000 });
+  const client = createClient(GreenhouseService, transport);
+  const before = seen.length;
+  await expect(client.waterBed({ note: "n".repeat(6000) })).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  expect(seen.length).toBe(before);
+  await expect(client.waterBed({ note: "n".repeat(3000) })).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  expect(await client.waterBed({ note: "n" })).toMatchObject({ note: "n" });
+});
+
+test("a stream that is not read to its end is canceled, and so is one whose signal is aborted", async () => {
+  await using server = await startServer({ host, port: 0 });
+  await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
+  const client = createClient(StreamService, transport);
+  const controller = new AbortController();
+  const turns = new EventTarget();
+  const pieces = async function* (): AsyncGenerator<{ number: number }> {
+    yield { number: 1 };
+    await new Promise((resolve) => turns.addEventListener("go", resolve, { once: true }));
+    yield { number: 2 };
+  };
+  const read = async (): Promise<void> => {
+    for await (const _ of client.echo(pieces(), { signal: controller.signal })) controller.abort();
+  };
+  await expect(within(read(), "the end of the stream")).rejects.toMatchObject({ code: Code.Canceled });
+  turns.dispatchEvent(new Event("go"));
+});
+
+test("a transport that is disposed of takes no more calls, and lets those end that it has", async () => {
+  await using server = await startServer({ host, port: 0 });
+  const transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
+  const client = createClient(GreenhouseService, transport);
+  await client.waterBed({});
+  const call = client.waterBed({ bed: 5n });
+  await Promise.resolve();
+  await within(Promise.all([transport[Symbol.asyncDispose](), call]), "the end");
+  expect((await call).bed).toBe(5n);
+  await expect(client.waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
+});
+
+test.each([
+  { options: { baseUrl: "ftp://x" }, error: TypeError },
+  { options: { baseUrl: "http://x/path" }, error: TypeError },
+  { options: { baseUrl: "x:1" }, error: TypeError },
+  { options: { baseUrl: "http://x", connections: 9 }, error: RangeError },
+  { options: { baseUrl: "http://x", readMaxBytes: 0 }, error: RangeError },
+])("$options is refused", ({ options, error }) => {
+  expect(() => createGrpcTransport(options)).toThrow(error);
+});
+
+test("grpc-js answers messages, streams, codes and metadata", async () => {
+  const server = new GrpcServer();
+  const identity = {
+    requestSerialize: same,
+    requestDeserialize: same,
+    responseSerialize: same,
+    responseDeserialize: same,
+  };
+  const path = "/streams.v1.StreamService/Echo";
+  server.addService(
+    { echo: { path, requestStream: true, responseStream: true, ...identity } },
+    {
+      echo: (call: ServerDuplexStream<Buffer, Buffer>) => {
+        call.on("data", (piece: Buffer) => {
+          if (piece.byteLength > 0) call.write(piece);
+          else call.emit("error", { code: 9, details: "half % way" });
+        });
+        call.on("end", () => call.end());
+      },
+    },
+  );
+  const port = await new Promise<number>((resolve, reject) =>
+    server.bindAsync(`${host}:0`, ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    ),
+  );
+  try {
+    await using transport = createGrpcTransport({ baseUrl: `http://${host}:${port}` });
+    const client = createClient(StreamService, transport);
+    const numbers: number[] = [];
+    for await (const { number } of client.echo(piecesOf([1, 2, 3]))) numbers.push(number);
+    expect(numbers).toEqual([1, 2, 3]);
+    const failing = async (): Promise<void> => {
+      for await (const { number } of client.echo(piecesOf([4, 0]))) numbers.push(number);
+    };
+    await expect(failing()).rejects.toMatchObject({ code: Code.FailedPrecondition, rawMessage: "half % way" });
+    expect(numbers).toEqual([1, 2, 3, 4]);
+  } finally {
+    server.forceShutdown();
+  }
+});
+
+function same(bytes: Buffer): Buffer {
+  return bytes;
+}
+
+async function* readingsOf500(): AsyncGenerator<{ sensor: string }> {
+  for (let i = 0; i < 500; i++) yield await Promise.resolve({ sensor: String(i) });
+}
+
+async function* piecesOf(numbers: readonly number[]): AsyncGenerator<{ number: number }> {
+  for (const number of numbers) yield await Promise.resolve({ number });
+}
