@@ -14,6 +14,7 @@ export const switchNames = [
   "shortEnumNames",
   "int64Numbers",
   "forms",
+  "multipartForms",
   "fullyDecodeReservedExpansion",
 ] as const;
 

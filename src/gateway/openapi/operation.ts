@@ -3,6 +3,8 @@ import { type BoundFields, findField } from "../json/index.ts";
 import {
   formPlaceOf,
   formType,
+  multipartType,
+  partsPlaceOf,
   printPathTemplate,
   resolveFieldPath,
   type RestBinding,
@@ -21,7 +23,7 @@ import type {
   OpenApiVersion,
 } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
-import { describeForm, describePathParameter, describeQuery } from "./parameters.ts";
+import { describeForm, describeParts, describePathParameter, describeQuery } from "./parameters.ts";
 import type { Schemas } from "./schemas.ts";
 
 /** Options of {@link describeOperation}; the same for all operations of a document. */
@@ -88,7 +90,11 @@ function bodyContent(
   { bodyFormat, method, pattern, boundByPath }: RestBinding,
   { openapi, schemas }: OperationOptions,
 ): OpenApiContent | undefined {
-  if (bodyFormat.kind === "bytes") return anyContent;
+  const parts = bodyFormat.contentTypes.includes(multipartType)
+    ? partsPlaceOf(method.input, pattern.body, boundByPath)
+    : undefined;
+  const ofParts = parts && { [multipartType]: schemaOf(describeParts(parts, schemas)) };
+  if (bodyFormat.kind === "bytes") return { ...anyContent, ...ofParts };
   const schema = schemaOfBody(method.input, pattern.body, boundByPath, schemas);
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;
@@ -97,7 +103,7 @@ function bodyContent(
   const form = formType in content ? formPlaceOf(method.input, pattern.body, boundByPath) : undefined;
   if (form !== undefined) content[formType] = schemaOf(describeForm(form, schemas));
   if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
-  return content;
+  return { ...content, ...ofParts };
 }
 
 function schemaOfBody(

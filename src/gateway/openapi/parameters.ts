@@ -1,6 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "../json/index.ts";
-import { type FormPlace, leafOf, resolveFieldPath } from "../rest/index.ts";
+import { type FormPlace, isFileOf, leafOf, type PartsPlace, resolveFieldPath } from "../rest/index.ts";
 import { isOutputOnly, isRequired } from "./field-behavior.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
@@ -62,12 +62,14 @@ interface QueryPlace {
   readonly isRequired: boolean;
   /** Whether entries of maps may be set. */
   readonly takesMaps: boolean;
+  /** Says which fields are files. */
+  readonly isFile?: (field: DescField) => boolean;
 }
 
 function queryOf(
   message: DescMessage,
   bound: BoundFields,
-  { prefix, above, isRequired: isInRequired, takesMaps }: QueryPlace,
+  { prefix, above, isRequired: isInRequired, takesMaps, isFile }: QueryPlace,
   schemas: Schemas,
 ): readonly OpenApiParameter[] {
   return message.fields.flatMap((field): readonly OpenApiParameter[] => {
@@ -75,6 +77,7 @@ function queryOf(
     if (below === "whole" || isOutputOnly(field)) return [];
     const name = prefix + schemas.nameOf(field);
     const must = isInRequired && isRequired(field);
+    if (isFile?.(field) === true) return [{ name, in: "query", ...(must && { required: true }), schema: fileSchema }];
     if (createUrlTextParser(field) !== undefined) return [describeQueryParameter(name, field, must, schemas)];
     if (takesMaps && field.fieldKind === "map" && createUrlEntryParser(field) !== undefined) {
       // `labels[color]=red` (§4.8.12.3, "Style Values").
@@ -83,7 +86,13 @@ function queryOf(
     // A dotted path can lead only through a single message, and not into the fields of Struct or Any.
     if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return [];
     if (above.includes(field.message)) return [];
-    const place = { prefix: `${name}.`, above: [...above, field.message], isRequired: must, takesMaps };
+    const place = {
+      prefix: `${name}.`,
+      above: [...above, field.message],
+      isRequired: must,
+      takesMaps,
+      ...(isFile && { isFile }),
+    };
     return queryOf(field.message, below ?? new Map(), place, schemas);
   });
 }
@@ -103,7 +112,26 @@ function describeQueryParameter(name: string, field: DescField, must: boolean, s
 
 /** Returns the schema of a form: an object whose members have the names of {@link describeQuery}, and are not in maps. */
 export function describeForm({ message, bound }: FormPlace, schemas: Schemas): OpenApiSchema {
-  const fields = describeQuery(message, bound, schemas, false);
+  return objectOf(describeQuery(message, bound, schemas, false));
+}
+
+/** Returns the schema of a form with parts, one of which may be a file: as {@link describeForm} does. */
+export function describeParts(place: PartsPlace, schemas: Schemas): OpenApiSchema {
+  const { message, bound, file } = place;
+  if (file === "whole") return { type: "object", properties: { file: fileSchema } };
+  const isFile = (field: DescField): boolean => isFileOf(place, field);
+  const start = { prefix: "", above: [message], isRequired: true, takesMaps: false, isFile };
+  return objectOf(queryOf(message, bound, start, schemas));
+}
+
+// Generators of clients know files by the format, OpenAPI 3.1 §4.8.14.3 by the media type.
+const fileSchema: OpenApiSchema = {
+  type: "string",
+  format: "binary",
+  contentMediaType: "application/octet-stream",
+};
+
+function objectOf(fields: readonly OpenApiParameter[]): OpenApiSchema {
   const required = fields.filter((field) => field.required === true).map(({ name }) => name);
   return {
     type: "object",

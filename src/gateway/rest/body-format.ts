@@ -25,7 +25,6 @@ export interface BodyFormat {
 const noBody: BodyFormat = { kind: "none", contentTypes: [] };
 const ignoredBody: BodyFormat = { kind: "ignored", contentTypes: [] };
 const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
-const jsonOrForm: BodyFormat = { kind: "json", contentTypes: [...json.contentTypes, formType] };
 const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
 // Not `application/json`, which is one JSON value.
 const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
@@ -45,19 +44,24 @@ function mayBeArray(input: DescMessage, body: string): boolean {
  * Returns the format of the bodies of a rule.
  *
  * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
- * @param rule - whether its body is a google.api.HttpBody, whether the client sends a stream of messages, and whether
- * it takes forms in the place of JSON
+ * @param rule - whether its body is a google.api.HttpBody, whether the client sends a stream of messages, and the
+ * content types of forms that it takes too
  * @param options - of the service
  */
 export function bodyFormatOf(
   input: DescMessage,
   body: string,
-  rule: { readonly isRaw: boolean; readonly takesStream: boolean; readonly takesForm: boolean },
+  rule: { readonly isRaw: boolean; readonly takesStream: boolean; readonly formTypes: readonly string[] },
   options: BindingOptions,
 ): BodyFormat {
   if (body === "") return options.ignoreBodies ? ignoredBody : noBody;
-  if (rule.isRaw) return anyBytes;
-  if (!rule.takesStream) return rule.takesForm ? jsonOrForm : json;
+  const withForms = (format: BodyFormat): BodyFormat => {
+    return rule.formTypes.length === 0
+      ? format
+      : { ...format, contentTypes: [...format.contentTypes, ...rule.formTypes] };
+  };
+  if (rule.isRaw) return withForms(anyBytes);
+  if (!rule.takesStream) return withForms(json);
   if (options.jsonClientStreams) {
     return { ...gatewayLines, jsonValues: mayBeArray(input, body) ? "sequence" : "or-array" };
   }

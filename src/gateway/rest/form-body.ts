@@ -1,5 +1,5 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import {
   asFieldValues,
@@ -17,6 +17,11 @@ import type { BindingOptions } from "./rest-options.ts";
 
 /** Fields of a form: far more than a person fills in, and few enough that the names of all are found in milliseconds. */
 export const formFieldsMax: number = 1000;
+
+/** Returns the error for a form with more fields. */
+export function tooManyFields(): ConnectError {
+  return codedError("ERR_MESSAGE_INVALID", `a form has at most ${formFieldsMax} fields`, Code.InvalidArgument);
+}
 
 /** The message that the fields of a form set, in a request message. */
 export interface FormPlace {
@@ -75,9 +80,7 @@ export function createFormReader(place: FormPlace, options: BindingOptions): Non
   const binding = { ...bindForm(place, options), isIgnored: undefined };
   return (message, body, notes) => {
     const texts = utf8.decode(body).split("&", formFieldsMax + 1);
-    if (texts.length > formFieldsMax) {
-      throw codedError("ERR_MESSAGE_INVALID", `a form has at most ${formFieldsMax} fields`, Code.InvalidArgument);
-    }
+    if (texts.length > formFieldsMax) throw tooManyFields();
     const set = openForm(place, message);
     const ignored = readParameters(binding, texts, set);
     noteFields(place, set, notes);

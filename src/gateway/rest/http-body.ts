@@ -11,13 +11,18 @@ interface HttpBody extends Message<"google.api.HttpBody"> {
 // By its name, because every service generates a descriptor of its own.
 const httpBodyName = "google.api.HttpBody";
 
+/** Returns whether a type is google.api.HttpBody. */
+export function isHttpBodyType(type: DescMessage | undefined): boolean {
+  return type?.typeName === httpBodyName;
+}
+
 type HttpBodyField = DescField & { readonly fieldKind: "message"; readonly message: DescMessage };
 
 /** Returns where the bytes of a body are: in the whole message, in a field of it, or nowhere. */
 function placeOf(desc: DescMessage, field: string, whole: string): HttpBodyField | "whole" | undefined {
-  if (field === whole) return desc.typeName === httpBodyName ? "whole" : undefined;
+  if (field === whole) return isHttpBodyType(desc) ? "whole" : undefined;
   const found = findField(desc, field);
-  return found?.fieldKind === "message" && found.message.typeName === httpBodyName ? found : undefined;
+  return found?.fieldKind === "message" && isHttpBodyType(found.message) ? found : undefined;
 }
 
 /**

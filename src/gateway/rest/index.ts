@@ -33,6 +33,8 @@ export {
 export type { OnIgnored, RestOptions, RestRouteOptions } from "./rest-options.ts";
 export { formType } from "./body-format.ts";
 export { type FormPlace, formPlaceOf } from "./form-body.ts";
+export { isFileOf, type PartsPlace, partsPlaceOf } from "./multipart-body.ts";
+export { multipartType } from "./multipart-parts.ts";
 export { leafOf, resolveFieldPath } from "./field-path.ts";
 export {
   isMultiSegment,

@@ -41,6 +41,8 @@ export interface ParametersSet {
   /** The paths of the fields, each with the key of an entry of a map. */
   readonly seen: Set<string>;
   readonly unknown: UnknownNames;
+  /** What a form has set beside these parameters, none of which may set it again. */
+  readonly before?: ReadonlySet<string> | undefined;
 }
 
 /**
@@ -54,7 +56,7 @@ export function setParameter(
   parameter: Parameter | undefined,
   name: string,
   value: string,
-  { fields, seen, unknown }: ParametersSet,
+  { fields, seen, unknown, before }: ParametersSet,
 ): void {
   if (parameter === undefined) return unknown.addField(name);
   const { path, key } = parameter;
@@ -63,7 +65,8 @@ export function setParameter(
   try {
     const parsed = parseParameter(binding, leaf, key, value);
     const place = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
-    if (leaf.fieldKind !== "list" && seen.has(place)) throw new FieldProblem("is set more than once");
+    const isTaken = before?.has(place) === true || (leaf.fieldKind !== "list" && seen.has(place));
+    if (isTaken) throw new FieldProblem("is set more than once");
     seen.add(place);
     createPathSetter(path)(fields, parsed);
   } catch (error) {

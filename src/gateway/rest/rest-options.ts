@@ -82,6 +82,13 @@ export interface RestOptions {
    * `Origin` or `Sec-Fetch-Site`.
    */
   readonly forms?: (service: DescService) => boolean;
+  /**
+   * Selects services that take `multipart/form-data` in the place of a JSON body that is a message, or of a
+   * google.api.HttpBody: one part is that file, the others are fields by the rules of a query, at most 1,000 parts. The
+   * name of the file is not passed on. The price: as with {@link forms}, a page of any origin may send one; and where the
+   * body is a google.api.HttpBody, this one type of bytes is read as a form.
+   */
+  readonly multipartForms?: (service: DescService) => boolean;
   /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
   readonly omit?: readonly string[];
   /** Rules from outside the definition. Each replaces the annotation of its RPC. */
@@ -116,6 +123,7 @@ export interface BindingOptions {
   readonly grpcMetadata: boolean;
   readonly jsonClientStreams: boolean;
   readonly forms: boolean;
+  readonly multipartForms: boolean;
   readonly onIgnored: OnIgnored | undefined;
 }
 
@@ -141,6 +149,7 @@ export function bindingOptionsOf(service: DescService, options: RestRouteOptions
     grpcMetadata: options.grpcMetadata?.(service) === true,
     jsonClientStreams: options.jsonClientStreams?.(service) === true,
     forms: options.forms?.(service) === true,
+    multipartForms: options.multipartForms?.(service) === true,
     onIgnored: options.onIgnored,
   };
 }

@@ -1,0 +1,562 @@
+import { describe, expect, test } from "vitest";
+import { createGateway, createOpenApi, parseHttpRules, type RestOptions } from "../../../src/gateway/index.ts";
+import { partHeaderMaxBytes, readParts } from "../../../src/gateway/rest/multipart-parts.ts";
+import { FileService } from "../../gen/files/v1/files_pb.ts";
+import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { exchangeFetch } from "../../support/carriers/fetch.ts";
+import { createSink, type SinkAnswer } from "../../support/gateway/ask-sink.ts";
+import { kitchenSinkOptions } from "../../support/gateway/kitchen-sink.ts";
+
+// rest.multipartForms.
+
+const putFile = "files.v1.FileService.PutFile";
+// Bodies that are a field and the rest, the request around an HttpBody, and an HttpBody of which the path sets a part.
+const rules = parseHttpRules(
+  JSON.stringify({
+    rules: [
+      {
+        selector: putFile,
+        put: "/files/{name}",
+        body: "file",
+        additionalBindings: [
+          { post: "/files", body: "*" },
+          { post: "/put", body: "file" },
+          { post: "/types/{file.content_type}", body: "*" },
+        ],
+      },
+    ],
+  }),
+);
+const rest: RestOptions = { multipartForms: () => true, rules };
+const type = "multipart/form-data; boundary=b";
+
+/** Returns parts as a form with the boundary `b`; each is its header, an empty line, and its content. */
+function formOf(...parts: readonly string[]): string {
+  return `${parts.map((part) => `--b\r\n${part}\r\n`).join("")}--b--\r\n`;
+}
+
+function field(name: string, value: string): string {
+  return `Content-Disposition: form-data; name="${name}"\r\n\r\n${value}`;
+}
+
+function file(name: string, content: string, contentType?: string): string {
+  const typeField = contentType === undefined ? "" : `Content-Type: ${contentType}\r\n`;
+  return `Content-Disposition: form-data; name="${name}"; filename="f.txt"\r\n${typeField}\r\n${content}`;
+}
+
+type Given = { readonly name: string; readonly type: string | undefined; readonly data: string };
+
+function latin1(data: Uint8Array | undefined): string {
+  return Buffer.from(data ?? []).toString("latin1");
+}
+
+/** Sends a body to the service of files, and returns what its handler was given, or the error. */
+async function send(
+  request: string,
+  body: string | Uint8Array,
+  { contentType = type, options = rest }: { readonly contentType?: string; readonly options?: RestOptions } = {},
+): Promise<Given | { readonly httpStatus: number; readonly message: unknown }> {
+  let given: Given | undefined;
+  const { fetch } = createGateway({
+    routes: (router) =>
+      router.service(FileService, {
+        putFile({ name, file: sent }) {
+          given = { name, type: sent?.contentType, data: latin1(sent?.data) };
+          return {};
+        },
+        echo(sent) {
+          given = { name: "", type: sent.contentType, data: latin1(sent.data) };
+          return sent;
+        },
+      }),
+    rest: options,
+  });
+  const [httpMethod = "", path = ""] = request.split(" ");
+  const header = [["content-type", contentType]] as const;
+  const answer = await exchangeFetch(fetch, { httpMethod, path, header, body: Buffer.from(body) });
+  if (given !== undefined) return given;
+  return { httpStatus: answer.httpStatus, message: JSON.parse(String(answer.body)).message };
+}
+
+/** Sends a form to the kitchen sink, which has no files. */
+function create(body: string, options: RestOptions = rest, contentType = type): Promise<SinkAnswer> {
+  return createSink({ ...options, rules: [] })("POST /v1/sinks", body, contentType);
+}
+
+describe("a file", () => {
+  test.each([
+    {
+      name: "is the field of the rule",
+      request: "PUT /files/a",
+      parts: [file("file", "x\r\n--c", "image/png")],
+      given: { name: "a", type: "image/png", data: "x\r\n--c" },
+    },
+    {
+      name: "is a field of the body, beside others",
+      request: "POST /files",
+      parts: [field("name", "a"), file("file", "x", "image/png")],
+      given: { name: "a", type: "image/png", data: "x" },
+    },
+    {
+      name: "comes before its fields",
+      request: "POST /put",
+      parts: [file("file", "x", "image/png"), field("name", "a")],
+      given: { name: "a", type: "image/png", data: "x" },
+    },
+    {
+      name: "comes with a query",
+      request: "POST /put?name=a",
+      parts: [file("file", "x", "image/png")],
+      given: { name: "a", type: "image/png", data: "x" },
+    },
+    {
+      name: "is the whole message, whatever its name",
+      request: "POST /echo",
+      parts: [file("upload", "x", "image/png")],
+      given: { name: "", type: "image/png", data: "x" },
+    },
+    {
+      name: "without a type is bytes",
+      request: "POST /put",
+      parts: [file("file", "x")],
+      given: { name: "", type: "application/octet-stream", data: "x" },
+    },
+    {
+      name: "without a type and a name is text",
+      request: "POST /put",
+      parts: [field("file", "x")],
+      given: { name: "", type: "text/plain", data: "x" },
+    },
+    {
+      name: "may be empty",
+      request: "POST /put",
+      parts: [file("file", "", "text/csv")],
+      given: { name: "", type: "text/csv", data: "" },
+    },
+    {
+      name: "is none where nobody has chosen one",
+      request: "POST /put",
+      parts: [
+        'Content-Disposition: form-data; name="file"; filename=""\r\nContent-Type: application/octet-stream\r\n\r\n',
+        file("file", "x", "a/b"),
+      ],
+      given: { name: "", type: "a/b", data: "x" },
+    },
+    {
+      name: "has a name as .NET writes it",
+      request: "POST /put",
+      parts: ["Content-Disposition: form-data; name=file; filename=a.txt; filename*=utf-8''a.txt\r\n\r\nx"],
+      given: { name: "", type: "application/octet-stream", data: "x" },
+    },
+    {
+      name: "has a transfer encoding that changes nothing",
+      request: "POST /put",
+      parts: [`Content-Transfer-Encoding: binary\r\n${file("file", "x", "a/b")}`],
+      given: { name: "", type: "a/b", data: "x" },
+    },
+    {
+      name: "may be missing",
+      request: "POST /put",
+      parts: [field("name", "a")],
+      given: { name: "a", type: undefined, data: "" },
+    },
+  ])("$name", async ({ request, parts, given }) => {
+    expect(await send(request, formOf(...parts))).toEqual(given);
+  });
+
+  test("has all bytes as they are", async () => {
+    const bytes = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
+    const body = Buffer.concat([Buffer.from(`--b\r\n${file("file", "", "a/b")}`), bytes, Buffer.from("\r\n--b--")]);
+    expect(await send("POST /put", body)).toEqual({ name: "", type: "a/b", data: bytes.toString("latin1") });
+  });
+
+  test.each([
+    { name: "by default", options: { rules }, request: "POST /put", given: { type, data: formOf(field("name", "a")) } },
+    {
+      name: "of another type",
+      options: rest,
+      request: "POST /put",
+      contentType: "multipart/mixed; boundary=b",
+      given: { type: "multipart/mixed; boundary=b" },
+    },
+    {
+      name: "where the path sets a part of it",
+      options: { multipartForms: () => true },
+      request: "POST /echo",
+      given: { name: "", data: "" },
+      parts: [],
+    },
+  ])(
+    "is read as it is $name",
+    async ({ options, request, contentType = type, given, parts = [field("name", "a")] }) => {
+      expect(await send(request, formOf(...parts), { options, contentType })).toMatchObject(given);
+    },
+  );
+
+  test("makes a message in a time and number of steps in proportion to its bytes", () => {
+    const stepsOf = (filling: string): number => {
+      const bytes = Buffer.from(formOf(file("file", filling)));
+      let steps = 0;
+      const counted = new Proxy<Uint8Array>(bytes, {
+        get(target, key) {
+          steps++;
+          if (key === "indexOf") {
+            return (byte: number, from: number): number => {
+              const at = bytes.indexOf(byte, from);
+              steps += (at < 0 ? bytes.length : at) - from;
+              return at;
+            };
+          }
+          const value: unknown = Reflect.get(target, key, target);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
+      expect(readParts(counted, type)).toHaveLength(1);
+      return steps / bytes.length;
+    };
+    for (const filling of ["\r\n--", "\r", "\r\n--\r\n-", "x", "\r\n\r\n"]) {
+      expect(stepsOf(filling.repeat(20_000)), JSON.stringify(filling)).toBeLessThan(4);
+    }
+  });
+});
+
+describe("fields", () => {
+  test.each([
+    {
+      parts: [field("f_int64", "9007199254740993"), field("fString", " a+b ")],
+      sink: { fInt64: "9007199254740993", fString: " a+b " },
+    },
+    {
+      parts: [field("tags", "a"), field("tags", "b"), field("nested.text", "x")],
+      sink: { tags: ["a", "b"], nested: { text: "x" } },
+    },
+    { parts: ["content-disposition: Form-Data;name=f_string\r\nX-Other: 1\r\n\r\nä"], sink: { fString: "ä" } },
+    {
+      parts: ['Content-Disposition: form-data; name="f_string"\r\nContent-Type: text/plain; charset=UTF-8\r\n\r\na'],
+      sink: { fString: "a" },
+    },
+    { parts: [field("_charset_", "utf-8"), field("f_string", "\ufeffa")], sink: { fString: "\ufeffa" } },
+    { parts: [field("f_string", "a\r\n\r\n--bb")], sink: { fString: "a\r\n\r\n--bb" }, boundary: "bbb" },
+    { parts: [], sink: {} },
+  ])("$parts", async ({ parts, sink, boundary = "b" }) => {
+    const body = formOf(...parts).replaceAll(/^--b(?=--\r|\r)/gm, `--${boundary}`);
+    expect(await create(body, rest, `multipart/form-data; boundary=${boundary}`)).toEqual({ sink });
+  });
+
+  test.each([
+    { name: "labels[a%22b]", key: 'a"b' },
+    { name: String.raw`labels[a\"b]`, key: 'a"b' },
+    { name: String.raw`labels[a\\b]`, key: String.raw`a\b` },
+    { name: String.raw`labels[a\b]`, key: String.raw`a\b` },
+    { name: "labels[%0D%0A]", key: "\r\n" },
+    { name: "labels[a%20b]", key: "a%20b" },
+    { name: "labels[__proto__]", key: "__proto__" },
+    { name: "labels[ä;b=c]", key: "ä;b=c" },
+  ])("have names as browsers and others write them: $name", async ({ name, key }) => {
+    const answer = await create(formOf(field(name, "1")), { ...rest, mapsInQuery: () => true });
+    expect(answer).toEqual({ sink: { labels: Object.fromEntries([[key, "1"]]) } });
+  });
+
+  test("give a PATCH its update mask", async () => {
+    const options = { multipartForms: () => true, updateMaskFromBody: () => true };
+    const { fetch } = createGateway({ ...kitchenSinkOptions, rest: options });
+    const body = Buffer.from(formOf(field("theme", "a"), field("place.room", "b")));
+    const header = [["content-type", type]] as const;
+    const answer = await exchangeFetch(fetch, { httpMethod: "PATCH", path: "/v1/shelves/1", header, body });
+    expect(JSON.parse(String(answer.body))).toMatchObject({ updateMask: "place.room,theme" });
+  });
+
+  test("may be unknown where the service is lenient", async () => {
+    const seen: unknown[] = [];
+    const options: RestOptions = { ...rest, lenient: () => true, onIgnored: (_, names) => void seen.push(names) };
+    const parts = [field("x", "1"), file("y", "2"), field("f_string", "a")];
+    expect(await create(formOf(...parts), options)).toEqual({ sink: { fString: "a" } });
+    expect(seen).toEqual([["x", "y"]]);
+  });
+});
+
+test.each([
+  {
+    name: "text before and behind",
+    body: `before\r\n--c\n--b\n\r\n${formOf(field("f_string", "a"))}behind\r\n--b\r\n`,
+  },
+  { name: "white space behind a boundary", body: formOf(field("f_string", "a")).replaceAll("--b\r", "--b \t\r") },
+  { name: "no line break at its end", body: formOf(field("f_string", "a")).trimEnd() },
+])("$name is ignored", async ({ body }) => {
+  expect(await create(body)).toEqual({ sink: { fString: "a" } });
+});
+
+test.each([
+  "multipart/form-data; boundary=b",
+  'Multipart/Form-Data ; charset=utf-8; Boundary="b"',
+  "multipart/form-data;boundary=b;x=y",
+])("the type may be %s", async (contentType) => {
+  expect(await create(formOf(field("f_string", "a")), rest, contentType)).toEqual({ sink: { fString: "a" } });
+});
+
+test.each(["----WebKitFormBoundary7MA4YWxkTrZu0gW", "a b", "=_Part_1:x/y?", "b".repeat(70)])(
+  "the boundary may be %s",
+  async (boundary) => {
+    const body = `--${boundary}\r\n${field("f_string", "a")}\r\n--${boundary}--`;
+    const contentType = `multipart/form-data; boundary=${/ /.test(boundary) ? `"${boundary}"` : boundary}`;
+    expect(await create(body, rest, contentType)).toEqual({ sink: { fString: "a" } });
+  },
+);
+
+describe("a form is refused", () => {
+  const needsBoundary = "not multipart/form-data: its type needs one boundary of RFC 2046 §5.1.1";
+  test.each([
+    { name: "without a boundary", contentType: "multipart/form-data" },
+    { name: "with an empty boundary", contentType: "multipart/form-data; boundary=" },
+    { name: "with an empty boundary in quotes", contentType: 'multipart/form-data; boundary=""' },
+    { name: "with a boundary of 71 characters", contentType: `multipart/form-data; boundary=${"b".repeat(71)}` },
+    { name: "with a boundary of 10 KB", contentType: `multipart/form-data; boundary=${"b".repeat(10_000)}` },
+    { name: "with a boundary that ends with a space", contentType: 'multipart/form-data; boundary="b "' },
+    { name: "with a boundary of other characters", contentType: "multipart/form-data; boundary=b{}" },
+    { name: "with two boundaries", contentType: "multipart/form-data; boundary=b; boundary=c" },
+  ])("$name", async ({ contentType }) => {
+    expect(await create(formOf(), rest, contentType)).toEqual({ httpStatus: 400, message: needsBoundary });
+  });
+
+  const text = field("f_string", "a");
+  test.each([
+    {
+      name: "that has no closing boundary",
+      body: formOf(text).slice(0, -6),
+      message: "it does not end with its boundary",
+    },
+    { name: "that has no boundary at all", body: "a", message: "it does not end with its boundary" },
+    { name: "that has line feeds alone", body: formOf(text).replaceAll("\r", ""), message: "its boundary is followed" },
+    {
+      name: "whose boundary goes on",
+      body: `--bc\r\n${text}\r\n--b--`,
+      message: "its boundary is followed by something",
+    },
+    { name: "whose part has no header", body: formOf("\r\na"), message: "a part has no header that ends within 8192" },
+    { name: "whose header does not end", body: formOf("X: 1\r\na"), message: "a part has no header that ends" },
+    {
+      name: "whose header ends in another part",
+      body: formOf("X: 1", text),
+      message: "a part has no header that ends",
+    },
+    { name: "of parts without bytes", body: "--b\r\n\r\n--b--", message: "a part has no header that ends" },
+    {
+      name: "with a header of 100 KB",
+      body: formOf(`X: ${"x".repeat(100_000)}\r\n${text}`),
+      message: "a part has no header",
+    },
+    {
+      name: "with a header that is folded",
+      body: formOf(`X: 1\r\n 2\r\n${text}`),
+      message: "the header of a part is not",
+    },
+    {
+      name: "with a header field twice",
+      body: formOf(`content-disposition: form-data\r\n${text}`),
+      message: "the header of a part",
+    },
+    {
+      name: "with a name twice",
+      body: formOf('Content-Disposition: form-data; name=a; name="b"\r\n\r\n'),
+      message: "the header of a part",
+    },
+    {
+      name: "with a name that does not end",
+      body: formOf('Content-Disposition: form-data; name="a\r\n\r\n'),
+      message: "the header of a part",
+    },
+    {
+      name: "with a part without a name",
+      body: formOf("Content-Disposition: form-data\r\n\r\na"),
+      message: "a part has no name",
+    },
+    {
+      name: "with a part of another kind",
+      body: formOf("Content-Disposition: attachment; name=a\r\n\r\na"),
+      message: "a part has no name",
+    },
+    {
+      name: "with a part that says nothing of itself",
+      body: formOf("Content-Type: text/plain\r\n\r\na"),
+      message: "a part has no name",
+    },
+    {
+      name: "inside a form",
+      body: formOf(`Content-Type: multipart/mixed; boundary=c\r\n${text}`),
+      message: "a part has parts of its own",
+    },
+    {
+      name: "with a transfer encoding",
+      body: formOf(`Content-Transfer-Encoding: base64\r\n${text}`),
+      message: "a part has a transfer encoding",
+    },
+  ])("$name", async ({ body, message }) => {
+    const answer = await create(body);
+    expect(answer).toEqual({
+      httpStatus: 400,
+      message: expect.stringContaining(`not multipart/form-data: ${message}`),
+    });
+  });
+
+  test.each([
+    {
+      name: "with an unknown field",
+      parts: [field("__proto__", "1"), field("x", "1")],
+      message: 'unknown form fields "__proto__", "x"',
+    },
+    {
+      name: "with a field twice",
+      parts: [field("f_int64", "7"), field("fInt64", "7")],
+      message: "is set more than once",
+    },
+    {
+      name: "with a wrong value",
+      parts: [field("f_int64", "007")],
+      message: 'form field "f_int64": "007" is not an int64',
+    },
+    {
+      name: "with a field of another type",
+      parts: [`Content-Type: application/json\r\n${field("nested", "{}")}`],
+      message: 'form field "nested": its content type is not text/plain',
+    },
+    {
+      name: "with a field in another charset",
+      parts: [`Content-Type: text/plain; charset=latin1\r\n${text}`],
+      message: "its content type is not text/plain in UTF-8",
+    },
+    {
+      name: "that says it is in another charset",
+      parts: [field("_charset_", "iso-8859-1")],
+      message: '"_charset_": is not UTF-8',
+    },
+    {
+      name: "with a file for a field that is none",
+      parts: [file("f_string", "a")],
+      message: 'form field "f_string": is no file',
+    },
+    {
+      name: "with 10,000 parts",
+      parts: Array.from({ length: 10_000 }, () => text),
+      message: "a form has at most 1000 fields",
+    },
+    {
+      name: "with 1,001 parts",
+      parts: Array.from({ length: 1001 }, () => field("tags", "")),
+      message: "at most 1000 fields",
+    },
+  ])("$name", async ({ parts, message }) => {
+    expect(await create(formOf(...parts))).toEqual({ httpStatus: 400, message: expect.stringContaining(message) });
+  });
+
+  test("not with 1,000 parts", async () => {
+    const parts = Array.from({ length: 1000 }, () => field("tags", ""));
+    expect(await create(formOf(...parts))).toMatchObject({ sink: { tags: expect.arrayContaining([""]) } });
+  });
+
+  test("not with a header of 8 KiB", async () => {
+    const header = (bytes: number): string => `X: ${"x".repeat(bytes - text.indexOf("\r\n\r\n") - 5)}\r\n${text}`;
+    expect(await create(formOf(header(partHeaderMaxBytes)))).toEqual({ sink: { fString: "a" } });
+    expect(await create(formOf(header(partHeaderMaxBytes + 1)))).toMatchObject({ httpStatus: 400 });
+  });
+
+  test("with text that is not UTF-8", async () => {
+    const message = "not multipart/form-data: it has text that is not UTF-8";
+    const sink = (part: string): Promise<SinkAnswer> =>
+      createSink({ ...rest, rules: [] })("POST /v1/sinks", Buffer.from(formOf(part), "latin1"), type);
+    expect(await sink(field("f_string", "é"))).toEqual({ httpStatus: 400, message });
+    expect(await sink(field("é", "a"))).toEqual({ httpStatus: 400, message });
+  });
+
+  test.each([
+    {
+      name: "with two files",
+      request: "POST /put",
+      parts: [file("file", "a"), file("file", "b")],
+      message: '"file": is a second file',
+    },
+    {
+      name: "with two files for a message",
+      request: "POST /echo",
+      parts: [file("a", "a"), file("b", "b")],
+      message: '"b": is a second file',
+    },
+    {
+      name: "with a field of the path",
+      request: "PUT /files/a",
+      parts: [field("name", "a")],
+      message: '"name": is bound by the path',
+    },
+    {
+      name: "with a field of the query",
+      request: "POST /put?name=a",
+      parts: [field("name", "a")],
+      message: 'query parameter "name": is set more than once',
+    },
+    {
+      name: "with a part of a file",
+      request: "POST /put",
+      parts: [field("file.content_type", "a/b")],
+      message: '"file.content_type": is part of a file',
+    },
+    {
+      name: "with a file whose type the path has",
+      request: "POST /types/a",
+      parts: [file("file", "a")],
+      message: '"file": is bound by the path',
+    },
+    {
+      name: "with a file whose type is none",
+      request: "POST /put",
+      parts: [file("file", "a", "png")],
+      message: '"file": its content type is no media type',
+    },
+  ])("$name", async ({ request, parts, message }) => {
+    expect(await send(request, formOf(...parts))).toEqual({
+      httpStatus: 400,
+      message: expect.stringContaining(message),
+    });
+  });
+
+  test.each([
+    { name: "by default", options: {} },
+    { name: "for a service that does not take it", options: { multipartForms: () => false } },
+  ])("with 415 $name", async ({ options }) => {
+    expect(await createSink(options)("POST /v1/sinks", formOf(text), type)).toMatchObject({ httpStatus: 415 });
+  });
+
+  test("with the error of all bodies that are too large", async () => {
+    const { fetch } = createGateway({
+      ...kitchenSinkOptions,
+      rest: { multipartForms: () => true },
+      readMaxBytes: 1000,
+    });
+    const header = [["content-type", type]] as const;
+    const body = Buffer.from(formOf(field("f_string", "a".repeat(1000))));
+    const answer = await exchangeFetch(fetch, { httpMethod: "POST", path: "/v1/sinks", header, body });
+    expect(answer.httpStatus).toBe(413);
+  });
+});
+
+test("a form is described beside JSON and bytes", () => {
+  const info = { title: "t", version: "1" };
+  const { paths } = createOpenApi([FileService, KitchenSink], { info, rest: { ...rest, forms: () => true } });
+  const binary = { type: "string", format: "binary", contentMediaType: "application/octet-stream" };
+  const contentOf = (path: string, method: "post" | "put"): object => paths[path]?.[method]?.requestBody?.content ?? {};
+  expect(contentOf("/files/{name}", "put")).toEqual({
+    "application/octet-stream": { schema: { type: "string", format: "binary" } },
+    "multipart/form-data": { schema: { type: "object", properties: { file: binary } } },
+  });
+  expect(contentOf("/files", "post")).toMatchObject({
+    "application/json": {},
+    "application/x-www-form-urlencoded": {},
+    "multipart/form-data": { schema: { properties: { name: { type: "string" }, file: binary } } },
+  });
+  expect(contentOf("/echo", "post")).toMatchObject({
+    "multipart/form-data": { schema: { properties: { file: binary } } },
+  });
+  expect(Object.keys(contentOf("/v1/sinks", "post"))).toEqual([
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data",
+  ]);
+});
