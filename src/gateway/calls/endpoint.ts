@@ -34,6 +34,7 @@ export interface EndpointRequest {
    * dropped. Called again, it returns the same.
    *
    * @param bytesMax - the most that the body may have
+   * @throws RangeError for a limit that is no positive integer
    * @returns a promise that rejects with a `ConnectError`, to be answered as it is: 413 above `bytesMax`, or that the
    * client went away first, or was answered before the body had arrived
    */
@@ -83,6 +84,10 @@ export class EndpointExchange implements EndpointRequest {
 }
 
 function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
+  // NaN would be a limit that nothing exceeds.
+  if (!Number.isSafeInteger(bytesMax) || bytesMax <= 0) {
+    throw new RangeError(`readBody takes a positive number of bytes, not ${bytesMax}`);
+  }
   const { body } = exchange;
   if (body === undefined) return Promise.resolve(noBytes);
   return new Promise((resolve, reject) => {

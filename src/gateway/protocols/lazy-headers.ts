@@ -108,6 +108,13 @@ export class LazyHeaders implements Headers {
   }
 }
 
+// What `console.log` and `util.inspect` of node show.
+Object.defineProperty(LazyHeaders.prototype, Symbol.for("nodejs.util.inspect.custom"), {
+  value(this: LazyHeaders): Headers {
+    return this.built;
+  },
+});
+
 /** Returns whether a handler has left the header and the trailer of its answer as the protocol made them. */
 export function areUntouched(header: Headers, trailer: Headers): boolean {
   const isPristine = (headers: Headers): boolean => headers instanceof LazyHeaders && headers.pristine;

@@ -146,6 +146,25 @@ test.each([
   });
 });
 
+test.each([Number.NaN, 0, -1, 1.5, Infinity])("a body is not read with %s as its limit", async (bytesMax) => {
+  let thrown: unknown;
+  const wrong: Endpoint = {
+    ...hook,
+    answer({ readBody }) {
+      try {
+        void readBody(bytesMax);
+      } catch (error) {
+        thrown = error;
+      }
+      return { httpStatus: 202, body: "" };
+    },
+  };
+  const { fetch } = createGateway({ ...kitchenSinkOptions, endpoints: [wrong] });
+  const request = new Request(`http://a${wrong.path}`, { method: "POST", body: "event" });
+  expect((await fetch(request)).status).toBe(202);
+  expect(thrown).toEqual(new RangeError(`readBody takes a positive number of bytes, not ${bytesMax}`));
+});
+
 test("a page of another origin may use the methods of endpoints", async () => {
   const cors = { origins: "*" } as const;
   const endpoints = [{ ...hook, httpMethods: ["REPORT"] }];
