@@ -217,9 +217,8 @@ describe.each(["", "operations/long", `schemas/${word}`])("with words of 300 let
 });
 
 // What drives Firefox cannot make it show a page as on paper.
-test.runIf(browserName === "chromium")(
-  "on paper there is what is to be read, unfolded, and nothing that is operated",
-  async () => {
+if (browserName === "chromium") {
+  test("on paper there is what is to be read, unfolded, and nothing that is operated", async () => {
     await page.setViewportSize({ width: 1200, height: 640 });
     await open("operations/long");
     await page.emulateMedia({ media: "print", colorScheme: "dark" });
@@ -235,8 +234,8 @@ test.runIf(browserName === "chromium")(
     await page.evaluate(() => dispatchEvent(new Event("afterprint")));
     expect(await folded.count()).toBe(before);
     await page.emulateMedia({ media: null, colorScheme: null });
-  },
-);
+  });
+}
 
 test("the page asks for five things, and for none of them again as long as it has not changed", async () => {
   const context = await browser.newContext();

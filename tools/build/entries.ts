@@ -21,8 +21,10 @@ export function writeNodeEntries(built: string, entries: readonly Entry[]): void
     const from = (to: string): string => toSpecifier(relative(dirname(file), join(built, to)));
     const load = `require("${from("node/requirements.js")}");\nmodule.exports = require("${from(`lib/${path}.js`)}");\n`;
     writeFileSync(`${file}.js`, `"use strict";\n${load}`);
-    const self = from(`node/${path}.js`);
-    writeFileSync(`${file}.mjs`, `import loaded from "${self}";\nexport const { ${names.join(", ")} } = loaded;\n`);
+    // By `import` throughout: tsx makes CommonJS of what is required, which would load a second copy of the peers.
+    const imported = `await import("${from(`lib/${path}.js`)}")`;
+    const check = `import "${from("node/requirements.js")}";\n`;
+    writeFileSync(`${file}.mjs`, `${check}export const { ${names.join(", ")} } = ${imported};\n`);
   }
   copyFileSync(join(import.meta.dirname, "requirements.cjs"), join(folder, "requirements.js"));
   writeFileSync(join(folder, "package.json"), '{ "type": "commonjs" }\n');

@@ -38,6 +38,9 @@ export interface RequestReader {
   bodyProblem(contentType: string | null, isEmpty: boolean): ConnectError | undefined;
 }
 
+/** Reads a message, with the URL of its request unless it is a later one of a stream. */
+type ReadMessage = (contentType: string | null, body: Uint8Array | undefined, url: RequestUrl | undefined) => Message;
+
 /**
  * Creates the reader of a rule.
  *
@@ -66,11 +69,7 @@ export function createRequestReader(
   const maskField = updateMaskFromBody && !takesStream ? findUpdateMask(input, pattern) : undefined;
   const mayLackFields = hasRequiredFields(input);
 
-  const readMessage = (
-    contentType: string | null,
-    bytes: Uint8Array | undefined,
-    url: RequestUrl | undefined,
-  ): Message => {
+  const readMessage: ReadMessage = (contentType, bytes, url) => {
     const notes: FieldNotes | undefined = maskField && { paths: [], repeated: 0 };
     const hasParts = setParts !== undefined && contentType !== null && isMultipartType(contentType);
     const message = bytes && makeMessage && !hasParts ? makeMessage({ contentType, body: bytes }) : create(input);
@@ -78,8 +77,7 @@ export function createRequestReader(
     const isForm = setForm !== undefined && contentType !== null && isFormType(contentType);
     const parts = hasParts && bytes ? setParts(message, bytes, contentType, notes) : undefined;
     const ofBody = parts?.unknown ?? (bytes && (isForm ? setForm : setFields)?.(message, bytes, notes));
-    const query = url?.query ?? "";
-    const ofQuery = query === "" ? undefined : readQuery(queryBinding, query, message, parts?.seen);
+    const ofQuery = url?.query ? readQuery(queryBinding, url.query, message, parts?.seen) : undefined;
     if (maskField !== undefined && notes !== undefined) fillUpdateMask(maskField, message, notes.paths);
     if (mayLackFields) requireFields(input, message);
     const ignored = (ofQuery?.count ?? 0) + (ofBody?.count ?? 0);
