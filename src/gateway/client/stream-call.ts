@@ -125,7 +125,8 @@ export class StreamCall extends OutgoingCall {
   #keep(envelope: Uint8Array): void {
     if (this.#kept === undefined) return;
     this.#keptBytes += envelope.byteLength;
-    if (this.#keptBytes > keptBytesMax) this.#kept = undefined;
+    // Without a stream, what is kept is all that the next one will be sent; the input then waits.
+    if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#kept = undefined;
     else this.#kept.push(envelope);
   }
 

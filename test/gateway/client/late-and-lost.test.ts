@@ -1,0 +1,84 @@
+import { toBinary } from "@bufbuild/protobuf";
+import { type Client, Code, createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import {
+  GreenhouseService,
+  ReadingSchema,
+  RecordReadingsResponseSchema,
+  WaterBedResponseSchema,
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport } from "../../../src/gateway/client/index.ts";
+import {
+  dataFrame,
+  type Frame,
+  frame,
+  frameType,
+  headersFrame,
+  resetFrame,
+} from "../../support/carriers/http2-frames.ts";
+import { within } from "../../support/deadline.ts";
+import {
+  envelope,
+  grpcAnswer,
+  grpcHead,
+  type ScriptedConnection,
+  startScriptedServer,
+} from "../../support/gateway/scripted-http2-server.ts";
+import { projectFolder, runProgram } from "../../support/process/child-program.ts";
+
+// What neither a call that is sent again, nor one that is given up, may do to itself, to others or to the program.
+
+const watered = envelope(
+  toBinary(WaterBedResponseSchema, { $typeName: "greenhouse.v1.WaterBedResponse", bed: 7n, liters: 3, note: "" }),
+);
+
+function readingOf(sensor: string): Buffer {
+  return envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }));
+}
+
+function setting(id: number, value: number): Frame {
+  const payload = Buffer.alloc(6);
+  payload.writeUInt16BE(id, 0);
+  payload.writeUInt32BE(value, 2);
+  return frame(frameType.settings, 0, 0, payload);
+}
+
+const streamsMax = 3;
+
+test("a stream that is refused loses none of its messages, however large the next one is", async () => {
+  const large = "x".repeat(70_000);
+  const refused = Promise.withResolvers<ScriptedConnection>();
+  const bodies = new Map<number, Buffer>();
+  let acknowledged = 0;
+  await using server = await startScriptedServer({
+    // Room for all of the large message at once.
+    opening: [setting(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))],
+    frame: (connection, { type, flags, streamId, payload }) => {
+      if (type === frameType.settings && flags === 1 && ++acknowledged === 2) refused.resolve(connection);
+      if (type !== frameType.data) return;
+      // The first message: its stream is refused, and no other may be opened for a while.
+      if (bodies.size === 0) connection.send(setting(streamsMax, 0), resetFrame(streamId, 7));
+      bodies.set(streamId, Buffer.concat([bodies.get(streamId) ?? Buffer.alloc(0), payload]));
+    },
+    request: (connection, id) => {
+      const answer = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 3, meanDegreesCelsius: 0 } as const;
+      connection.send(...grpcAnswer(id, envelope(toBinary(RecordReadingsResponseSchema, answer))));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  async function* input(): AsyncGenerator<{ sensor: string }> {
+    yield { sensor: "first" };
+    const connection = await refused.promise;
+    // Once the call has taken the large message.
+    setImmediate(() => connection.send(setting(streamsMax, 100)));
+    yield { sensor: large };
+    yield { sensor: "last" };
+  }
+  await within(createClient(GreenhouseService, transport).recordReadings(input()), "the call");
+  const whole = Buffer.concat([readingOf("first"), readingOf(large), readingOf("last")]);
+  expect([...bodies.values()].map((body) => body.byteLength)).toEqual([
+    readingOf("first").byteLength,
+    whole.byteLength,
+  ]);
+  expect([...bodies.values()].at(-1)?.equals(whole)).toBe(true);
+});
