@@ -43,6 +43,8 @@ export function toClientLimits(keepaliveMs: number): Http2Limits {
   return {
     ...defaultHttp2Limits,
     concurrentStreams: upstreamLimits.callsPerConnection,
+    // So that calls whose messages nobody reads, each with a window full of them, hold up no others.
+    connectionWindowBytes: upstreamLimits.callsPerConnection * defaultHttp2Limits.streamWindowBytes,
     idleTimeoutMs: upstreamLimits.idleTimeoutMs,
     stallTimeoutMs: Math.min(defaultHttp2Limits.stallTimeoutMs, keepaliveMs),
     // How long a request may wait for its server is for its caller's deadline to say.

@@ -82,3 +82,30 @@ test("a stream that is refused loses none of its messages, however large the nex
   ]);
   expect([...bodies.values()].at(-1)?.equals(whole)).toBe(true);
 });
+
+/** Reads the first message of a stream, and no more; only the signal ends it. */
+async function watch(greenhouse: Client<typeof GreenhouseService>, signal: AbortSignal): Promise<void> {
+  const messages = greenhouse.watchReadings({}, { signal })[Symbol.asyncIterator]();
+  await messages.next();
+}
+
+test("streams that nobody reads hold up no other call", async () => {
+  const windowBytes = 262_144;
+  const streams = 6;
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      if (connection.requests > streams) return connection.send(...grpcAnswer(id, watered));
+      const first = readingOf("first");
+      const rest = Buffer.alloc(windowBytes - first.byteLength);
+      connection.send(headersFrame(id, grpcHead), dataFrame(id, first));
+      for (let at = 0; at < rest.byteLength; at += 16_384)
+        connection.send(dataFrame(id, rest.subarray(at, at + 16_384)));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const greenhouse = createClient(GreenhouseService, transport);
+  const controller = new AbortController();
+  await within(Promise.all(Array.from({ length: streams }, () => watch(greenhouse, controller.signal))), "the streams");
+  expect((await within(greenhouse.waterBed({}), "a call beside them")).bed).toBe(7n);
+  controller.abort();
+});
