@@ -109,3 +109,51 @@ test("streams that nobody reads hold up no other call", async () => {
   expect((await within(greenhouse.waterBed({}), "a call beside them")).bed).toBe(7n);
   controller.abort();
 });
+
+test("what comes after a call was given up ends no other call, however much it is", async () => {
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId }) => {
+      // Small messages, of which a window holds some ten thousand.
+      if (type === frameType.resetStream) {
+        connection.send(...Array.from({ length: 5_000 }, () => dataFrame(streamId, readingOf("late"))));
+      }
+    },
+    request: (connection, id) => {
+      if (connection.requests > 1) connection.send(...grpcAnswer(id, watered));
+      else connection.send(headersFrame(id, grpcHead), dataFrame(id, readingOf("first")));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const greenhouse = createClient(GreenhouseService, transport);
+  const controller = new AbortController();
+  await within(watch(greenhouse, controller.signal), "the first message");
+  controller.abort();
+  for (let i = 0; i < 3; i++) expect((await within(greenhouse.waterBed({}), "the next call")).bed).toBe(7n);
+  expect(server.connections).toBe(1);
+});
+
+test("a server that answers thousands of calls that were given up keeps its connection", async () => {
+  const ids: number[] = [];
+  const batch = 600;
+  let arrived = Promise.withResolvers<ScriptedConnection>();
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      if (connection.requests > 2 * batch) return connection.send(...grpcAnswer(id, watered));
+      if (ids.push(id) % batch === 0) arrived.resolve(connection);
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const greenhouse = createClient(GreenhouseService, transport);
+  let connection: ScriptedConnection | undefined;
+  for (let round = 0; round < 2; round++) {
+    const controller = new AbortController();
+    const calls = Array.from({ length: batch }, () => greenhouse.waterBed({}, { signal: controller.signal }));
+    connection = await within(arrived.promise, "the calls");
+    arrived = Promise.withResolvers();
+    controller.abort();
+    for (const { status } of await Promise.allSettled(calls)) expect(status).toBe("rejected");
+  }
+  connection?.send(...ids.flatMap((id) => grpcAnswer(id, watered)));
+  expect((await within(greenhouse.waterBed({}), "the next call")).bed).toBe(7n);
+  expect(server.connections).toBe(1);
+});

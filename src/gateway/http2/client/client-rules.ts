@@ -6,6 +6,7 @@ import {
   FrameRules,
   type HeaderBlock,
   PeerSettings,
+  protocolError,
 } from "../index.ts";
 import { type AnswerSection, readAnswerSection } from "./answer-section.ts";
 import type { ClientStream } from "./client-stream.ts";
@@ -49,6 +50,15 @@ export class ClientRules extends FrameRules<ClientStream, AnswerSection> {
     else if (section.httpStatus === 0) stream.receiveEnd(section);
     else if (section.httpStatus < 200) this.parts.guard.count("ignoredFrames");
     else stream.receiveHead(section, ended);
+  }
+
+  /**
+   * §5.1: what the server sent before it saw our RST_STREAM. It is no flood: a window may be full of small messages, and
+   * a thousand calls may be given up at once, more than are remembered.
+   */
+  protected override takeLate(stream: ClientStream | undefined, streamId: number): void {
+    if (stream !== undefined) return super.takeLate(stream, streamId);
+    if (this.parts.streams.absenceOf(streamId) === "idle") throw protocolError("the stream is idle");
   }
 
   protected takeGoAway(lastStreamId: number, code: number): void {
