@@ -79,14 +79,18 @@ export class Upstream {
    */
   close(): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
-      this.#closed = resolve;
-      this.#giveUp?.();
-      this.#failWaiting(transportClosed());
       const connections = [...this.#connections, ...this.#retired];
-      for (const connection of connections) connection.drain();
-      setTimeout(() => {
+      // Keeps the process alive, as the sockets do not: somebody may wait for the end.
+      const timer = setTimeout(() => {
         for (const connection of connections) connection.destroy();
-      }, upstreamLimits.closeTimeoutMs).unref();
+      }, upstreamLimits.closeTimeoutMs);
+      this.#closed = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#failWaiting(transportClosed());
+      this.#giveUp?.();
+      for (const connection of connections) connection.drain();
       this.#tellClosed();
     });
     return this.#closing;
@@ -123,7 +127,8 @@ export class Upstream {
       streamsBeforeSettings: this.#streamsBeforeSettings,
       onReady: (streamsMax) => {
         isReady = true;
-        this.#streamsBeforeSettings = Math.min(streamsMax, upstreamLimits.streamsBeforeSettings);
+        // One at least: a server that takes none, and ends connections, would be connected to over and over.
+        this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, upstreamLimits.streamsBeforeSettings));
         this.#backoff.succeeded();
       },
       onRoom: () => this.#serve(connection),
@@ -151,6 +156,8 @@ export class Upstream {
     });
     this.#connections.add(connection);
     this.#serve(connection);
+    // The calls that it was opened for may have been given up.
+    if (!connection.busy) socket.unref();
   }
 
   #failed(begunAtMs: number, cause: Error): void {

@@ -157,3 +157,55 @@ test("a server that answers thousands of calls that were given up keeps its conn
   expect((await within(greenhouse.waterBed({}), "the next call")).bed).toBe(7n);
   expect(server.connections).toBe(1);
 });
+
+test("a server that takes no streams and ends connections is not connected to over and over", async () => {
+  await using server = await startScriptedServer({
+    opening: [setting(streamsMax, 0)],
+    frame: ({ socket }, { type }) => {
+      if (type === frameType.settings) socket.end();
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const greenhouse = createClient(GreenhouseService, transport);
+  for (let i = 0; i < 2; i++) {
+    await expect(within(greenhouse.waterBed({}), "the call")).rejects.toMatchObject({ code: Code.Unavailable });
+  }
+  expect(server.connections).toBe(2);
+});
+
+const program = `
+  import { createClient } from "@connectrpc/connect";
+  import { GreenhouseService } from "./examples/gen/greenhouse/v1/greenhouse_pb.ts";
+  import { createGrpcTransport } from "./src/gateway/client/index.ts";
+  const transport = createGrpcTransport({ baseUrl: process.env.BASE_URL });
+  const greenhouse = createClient(GreenhouseService, transport);
+`;
+
+test.each([
+  {
+    name: "its transport is disposed of",
+    ends: `await greenhouse.waterBed({}); await transport[Symbol.asyncDispose](); console.log("disposed");`,
+    says: "disposed\n",
+  },
+  { name: "its calls are answered", ends: `await greenhouse.waterBed({});`, says: "" },
+  {
+    name: "its call was given up before there was a connection",
+    ends: `
+      const controller = new AbortController();
+      const call = greenhouse.waterBed({}, { signal: controller.signal });
+      for (let i = 0; i < 50; i++) await undefined;
+      controller.abort();
+      await call.catch(({ code }) => console.log(code));`,
+    says: `${Code.Canceled}\n`,
+  },
+])("a program ends once $name", async ({ ends, says }) => {
+  await using server = await startScriptedServer({
+    request: (connection, id) => connection.send(...grpcAnswer(id, watered)),
+  });
+  const { exitCode, stdout, stderr } = await runProgram(
+    process.execPath,
+    ["--input-type=module", "-e", program + ends],
+    { folder: projectFolder, environment: { BASE_URL: server.baseUrl } },
+  );
+  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: says, stderr: "" });
+});
