@@ -51,8 +51,9 @@ export interface GrpcTransportOptions {
   /** Milliseconds that a call may take if it says nothing itself. By default there is no deadline. */
   readonly defaultTimeoutMs?: number;
   /**
-   * Milliseconds of silence, while calls wait, after which the server is sent a PING; if it does not answer within 20 s,
-   * the connection is given up. Default 310 s. A server of gRPC ends connections that do so more than once in 5 minutes.
+   * Milliseconds of silence, while calls wait, after which the server is sent a PING; if it does not answer within as
+   * long, and 20 s at most, the connection is given up. Default 310 s. A server of gRPC ends connections that do so more
+   * than once in 5 minutes.
    */
   readonly keepaliveMs?: number;
 }
@@ -68,7 +69,8 @@ export interface GrpcTransport extends Transport, AsyncDisposable {}
  *
  * `await using`, or `[Symbol.asyncDispose]()`, closes it: calls that wait fail with `Unavailable`, others may end.
  *
- * @throws TypeError for a `baseUrl` that is no address of a server; RangeError for a number out of range
+ * @throws TypeError for a `baseUrl` that is no address of a server; RangeError for a number out of range; Error for
+ * certificates or keys that cannot be read
  */
 export function createGrpcTransport(options: GrpcTransportOptions): GrpcTransport {
   return new OwnGrpcTransport(options);

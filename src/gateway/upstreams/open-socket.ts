@@ -1,5 +1,5 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
-import { connect as connectTls, type SecureContextOptions } from "node:tls";
+import { connect as connectTls, createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
 /** How a server is authenticated, and we to it: options of node's `tls.connect`. */
@@ -8,19 +8,31 @@ export interface UpstreamTls extends SecureContextOptions {
   readonly servername?: string;
 }
 
+/** {@link UpstreamTls} whose certificates and keys are read, once for all connections. */
+export interface PreparedTls {
+  readonly secureContext: SecureContext;
+  readonly servername: string | undefined;
+}
+
+/** Reads certificates and keys. @throws Error for those that cannot be read */
+export function prepareTls(tls: UpstreamTls = {}): PreparedTls {
+  return { secureContext: createSecureContext(tls), servername: tls.servername };
+}
+
 /**
  * Opens a socket to a server, and under TLS agrees on HTTP/2 by ALPN (RFC 9113 §3.2).
  *
+ * @param tls - for `https`, what authenticates both sides
  * @param opened - called once, with the socket or with why there is none
  * @returns a function that gives up
  */
 export function openSocket(
   { scheme, target }: UpstreamAddress,
-  tls: UpstreamTls | undefined,
+  tls: PreparedTls | undefined,
   timeoutMs: number,
   opened: (result: Socket | Error) => void,
 ): () => void {
-  const socket = scheme === "http" ? connectTcp(target) : openTls(target, tls);
+  const socket = tls === undefined ? connectTcp(target) : openTls(target, tls);
   const settle = (result: Socket | Error): void => {
     clearTimeout(timer);
     socket.off("error", settle).off("close", closed).on("error", ignore);
@@ -39,11 +51,11 @@ export function openSocket(
   return () => settle(new Error("it is not wanted any more"));
 }
 
-function openTls(target: UpstreamAddress["target"], tls: UpstreamTls | undefined): Socket {
+function openTls(target: UpstreamAddress["target"], { secureContext, servername }: PreparedTls): Socket {
   const host = "host" in target ? target.host : "localhost";
   // RFC 6066 §3: an address is not a server name.
-  const servername = tls?.servername ?? (isIP(host) === 0 ? host : "");
-  return connectTls({ ...tls, ...target, servername, ALPNProtocols: ["h2"] });
+  const name = servername ?? (isIP(host) === 0 ? host : "");
+  return connectTls({ secureContext, ...target, servername: name, ALPNProtocols: ["h2"] });
 }
 
 // The connection learns of it by the close that follows.

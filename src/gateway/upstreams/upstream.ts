@@ -4,7 +4,7 @@ import { BacklogBudget } from "../carriers/index.ts";
 import { ClientConnection } from "../http2/client/index.ts";
 import { errorName, type Http2Limits } from "../http2/index.ts";
 import { ConnectBackoff } from "./connect-backoff.ts";
-import { openSocket, type UpstreamTls } from "./open-socket.ts";
+import { openSocket, type PreparedTls, prepareTls, type UpstreamTls } from "./open-socket.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 import { toClientLimits, upstreamLimits } from "./upstream-limits.ts";
 
@@ -34,6 +34,7 @@ export interface UpstreamOptions {
 export class Upstream {
   readonly #options: UpstreamOptions;
   readonly #limits: Http2Limits;
+  readonly #tls: PreparedTls | undefined;
   readonly #budget = new BacklogBudget(Number.POSITIVE_INFINITY);
   readonly #backoff = new ConnectBackoff();
   readonly #connections = new Set<ClientConnection>();
@@ -49,8 +50,11 @@ export class Upstream {
   #closing: Promise<void> | undefined;
   #closed: (() => void) | undefined;
 
+  /** @throws Error for certificates or keys that cannot be read */
   constructor(options: UpstreamOptions) {
+    const { address, tls } = options;
     this.#options = options;
+    this.#tls = address.scheme === "https" ? prepareTls(tls) : undefined;
     this.#limits = toClientLimits(options.keepaliveMs);
   }
 
@@ -102,7 +106,7 @@ export class Upstream {
 
   /** Opens a connection if calls wait for one. */
   #connect(): void {
-    const { address, tls, connections } = this.#options;
+    const { address, connections } = this.#options;
     if (this.#giveUp !== undefined || this.#closing !== undefined || this.#waiting.size === 0) return;
     if (this.#connections.size >= connections) return;
     if (this.#backoff.waits) {
@@ -110,7 +114,7 @@ export class Upstream {
       return;
     }
     const begunAtMs = performance.now();
-    this.#giveUp = openSocket(address, tls, upstreamLimits.connectTimeoutMs, (result) => {
+    this.#giveUp = openSocket(address, this.#tls, upstreamLimits.connectTimeoutMs, (result) => {
       this.#giveUp = undefined;
       if (result instanceof Error) this.#failed(begunAtMs, result);
       else this.#opened(result, begunAtMs);
