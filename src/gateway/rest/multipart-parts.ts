@@ -44,9 +44,10 @@ export function readParts(body: Uint8Array, contentType: string): readonly Part[
   const isFirst = matchLength(body, 0, delimiter, 2) === delimiter.length - 2;
   let at = isFirst ? delimiter.length - 2 : behind(body, delimiter, 0);
   for (;;) {
-    if (body[at] === hyphen && body[at + 1] === hyphen) return parts;
+    const isLast = body[at] === hyphen && body[at + 1] === hyphen;
+    const start = behindLine(body, isLast ? at + 2 : at);
+    if (isLast) return parts;
     if (parts.length === formFieldsMax) throw tooManyFields();
-    const start = behindLine(body, at);
     at = behind(body, delimiter, start);
     parts.push(readPart(body.subarray(start, at - delimiter.length)));
   }
@@ -62,10 +63,11 @@ function behind(body: Uint8Array, delimiter: Uint8Array, from: number): number {
   return at + delimiter.length;
 }
 
-/** Returns where the line of a delimiter ends, which may have white space behind it. */
+/** Returns where the line of a delimiter ends, which may have white space behind it. The last may end the body. */
 function behindLine(body: Uint8Array, from: number): number {
   let at = from;
   while (body[at] === 0x20 || body[at] === 0x09) at++;
+  if (at === body.length) return at;
   if (body[at] === carriageReturn && body[at + 1] === lineFeed) return at + 2;
   throw malformed("its boundary is followed by something else");
 }
@@ -93,7 +95,7 @@ function matchLength(body: Uint8Array, at: number, wanted: Uint8Array, skipped: 
 
 const emptyLine = new Uint8Array([carriageReturn, lineFeed, carriageReturn, lineFeed]);
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const headerLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t ]*([^\0\r\n]*)$/;
+const headerLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([^\0\r\n]*)$/;
 
 function readPart(bytes: Uint8Array): Part {
   const end = find(bytes.subarray(0, partHeaderMaxBytes + emptyLine.length), emptyLine, 0);
@@ -103,7 +105,7 @@ function readPart(bytes: Uint8Array): Part {
     const [, name = "", value = ""] = headerLine.exec(line) ?? [];
     // A field that comes twice would have two readings.
     if (name === "" || fields.has(name.toLowerCase())) throw malformed("the header of a part is not valid");
-    fields.set(name.toLowerCase(), value.trimEnd());
+    fields.set(name.toLowerCase(), value.trim());
   }
   const contentType = fields.get("content-type") || undefined;
   if (/^multipart\//i.test(contentType ?? "")) throw malformed("a part has parts of its own");

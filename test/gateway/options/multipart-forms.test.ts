@@ -332,6 +332,11 @@ describe("a form is refused", () => {
       body: `--bc\r\n${text}\r\n--b--`,
       message: "its boundary is followed by something",
     },
+    {
+      name: "that has something behind what looks like its end",
+      body: `--b\r\n${text}\r\n--b--x\r\n--b--`,
+      message: "its boundary is followed by something",
+    },
     { name: "whose part has no header", body: formOf("\r\na"), message: "a part has no header that ends within 8192" },
     { name: "whose header does not end", body: formOf("X: 1\r\na"), message: "a part has no header that ends" },
     {
