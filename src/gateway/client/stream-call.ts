@@ -135,8 +135,13 @@ export class StreamCall extends OutgoingCall {
     this.onWritable();
     if (this.#inputState === "ended") return;
     this.#inputState = "ended";
-    // A generator that waits ends when it goes on; what it throws then is nobody's.
-    this.#input.return?.().catch(() => undefined);
+    // A generator that waits ends when it goes on. Nobody is left to be told of what it throws then.
+    this.#endInput().catch(() => undefined);
+  }
+
+  /** Rejects with whatever the caller's iterator throws, even if that is not a generator and throws at once. */
+  async #endInput(): Promise<void> {
+    await this.#input.return?.();
   }
 
   #messages(): AsyncIterable<Message> {
@@ -146,7 +151,7 @@ export class StreamCall extends OutgoingCall {
     const messages = readMessages(this.#body.pieces(), splitter)[Symbol.asyncIterator]();
     const iterator: AsyncIterator<Message> = {
       next: async () => {
-        // Even if all of the answer has come: who gives up wants none of it.
+        // Even if all of the answer has come: a caller that has given up wants none of it.
         if (this.#error === undefined && this.abandonment !== undefined) throw this.abandonment;
         let result: IteratorResult<Message>;
         try {
@@ -159,7 +164,7 @@ export class StreamCall extends OutgoingCall {
         if (result.done === true && this.#error !== undefined) throw this.#error;
         return result;
       },
-      // Who reads no more has no use for the rest.
+      // A caller that reads no more has no use for the rest.
       return: () => {
         this.fail(new ConnectError("the messages are not read any more", Code.Canceled));
         return Promise.resolve({ done: true, value: undefined });

@@ -173,6 +173,30 @@ test("a server that takes no streams and ends connections is not connected to ov
   expect(server.connections).toBe(2);
 });
 
+test("an input that throws when it is ended does not hinder its call from ending", async () => {
+  const reset = Promise.withResolvers<number>();
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId, payload }) => {
+      if (type === frameType.headers) connection.send(headersFrame(streamId, grpcHead));
+      if (type === frameType.resetStream) reset.resolve(payload.readUInt32BE(0));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const input = {
+    [Symbol.asyncIterator]: () => ({
+      next: () => new Promise<never>(() => undefined),
+      return: () => {
+        throw new Error("not now");
+      },
+    }),
+  };
+  const method = GreenhouseService.method.controlClimate;
+  const answer = transport.stream(method, undefined, undefined, undefined, input);
+  const messages = (await within(answer, "the header")).message[Symbol.asyncIterator]();
+  expect(await messages.return?.()).toEqual({ done: true, value: undefined });
+  expect(await within(reset.promise, "RST_STREAM")).toBe(8);
+});
+
 const program = `
   import { createClient } from "@connectrpc/connect";
   import { GreenhouseService } from "./examples/gen/greenhouse/v1/greenhouse_pb.ts";
