@@ -26,7 +26,7 @@ export class FloodGuard {
   };
   /** The credit that the peer had earned when it was last added. */
   readonly #granted: Record<Counted, number> = { ...this.#counts };
-  /** Streams that the peer has opened; incremented by {@link FrameRules}. */
+  /** Streams that the client has opened, be it the peer or us; incremented by the rules of the side. */
   openedStreams = 0;
   #openedBefore = 0;
 

@@ -16,7 +16,7 @@ export interface RuledStream extends SendingStream {
   /** Whether the peer has ended its side. */
   readonly remoteEnded: boolean;
   /**
-   * Takes a DATA frame, of `length` bytes with its padding, or the end that a trailer section brings.
+   * Takes a DATA frame, of `length` bytes with its padding.
    *
    * @returns the error in it, in which case nothing is passed on
    */
@@ -161,14 +161,6 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     stream.reset(code);
     this.#effects.streamFailed(code);
     this.parts.guard.count("resets");
-  }
-
-  /** Takes a trailer section, or refuses it. @param wellFormed - whether its fields are; it must end the stream too */
-  protected takeTrailer(stream: Stream, { flags, streamId }: HeaderBlock<Head>, wellFormed: boolean): void {
-    if (stream.remoteEnded) return this.takeLate(stream, streamId);
-    const endStream = (flags & FrameFlag.endStream) !== 0;
-    const error = endStream && wellFormed ? stream.receive(noBytes, 0, true) : ErrorCode.protocolError;
-    if (error !== undefined) this.refuse(stream, error);
   }
 
   /** §6.3: has no effect, but must be well formed. */

@@ -1,3 +1,4 @@
+import { noBytes } from "../carriers/index.ts";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import { isTrailer } from "./field-rules.ts";
 import { type ConnectionParts, type FrameEffects, FrameRules } from "./frame-rules.ts";
@@ -26,7 +27,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
   protected takeSection(block: HeaderBlock<Http2RequestHead>): void {
     const { streams } = this.parts;
     const stream = streams.open.get(block.streamId);
-    if (stream !== undefined) return this.takeTrailer(stream, block, isTrailer(block.decoded.fields));
+    if (stream !== undefined) return this.#takeTrailer(stream, block);
     // §5.1.1: a client's streams have odd numbers, each higher than the one before.
     if (block.streamId % 2 === 0) throw protocolError("a client's stream has an even number");
     if (block.streamId > streams.lastStreamId && !streams.sealed) this.#takeRequest(block);
@@ -44,6 +45,14 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
   }
 
   protected settingsTaken(): void {}
+
+  #takeTrailer(stream: Http2Stream, { flags, decoded, streamId }: HeaderBlock<Http2RequestHead>): void {
+    if (stream.remoteEnded) return this.takeLate(stream, streamId);
+    const endStream = (flags & FrameFlag.endStream) !== 0;
+    const wellFormed = endStream && isTrailer(decoded.fields);
+    const error = wellFormed ? stream.receive(noBytes, 0, true) : ErrorCode.protocolError;
+    if (error !== undefined) this.refuse(stream, error);
+  }
 
   #takeRequest({ streamId, flags, decoded, dependsOn }: HeaderBlock<Http2RequestHead>): void {
     const { guard, limits, streams, sendFlow } = this.parts;

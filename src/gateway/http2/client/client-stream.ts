@@ -60,7 +60,7 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
     if (ended) this.#endOfAnswer();
   }
 
-  /** Takes a DATA frame, as {@link RuledStream.receive} says. */
+  /** Takes a DATA frame, of `length` bytes with its padding. @returns the error in it; nothing is passed on then */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     if (!this.#headReceived) return ErrorCode.protocolError;
     const bytes = piece.byteLength;
