@@ -180,10 +180,11 @@ export class Upstream {
     }
   }
 
-  #failWaiting(error: ConnectError): void {
+  #failWaiting({ rawMessage, code, cause }: ConnectError): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const caller of waiting) caller.fail(error);
+    // An error for each: code that catches it may change its metadata.
+    for (const caller of waiting) caller.fail(new ConnectError(rawMessage, code, undefined, undefined, cause));
   }
 }
 

@@ -217,7 +217,7 @@ test.each([
     ends: `
       const controller = new AbortController();
       const call = greenhouse.waterBed({}, { signal: controller.signal });
-      for (let i = 0; i < 50; i++) await undefined;
+      for (let i = 0; i < 50; i++) await Promise.resolve();
       controller.abort();
       await call.catch(({ code }) => console.log(code));`,
     says: `${Code.Canceled}\n`,
@@ -232,4 +232,14 @@ test.each([
     { folder: projectFolder, environment: { BASE_URL: server.baseUrl } },
   );
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: says, stderr: "" });
+});
+
+test("a call that waits for a connection is told that its transport was closed", async () => {
+  await using server = await startScriptedServer({});
+  const transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const call = createClient(GreenhouseService, transport).waterBed({});
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+  const ends = Promise.allSettled([call, transport[Symbol.asyncDispose]()]);
+  const [outcome] = await within(ends, "the end");
+  expect(outcome).toMatchObject({ reason: { code: Code.Unavailable, rawMessage: "the transport is closed" } });
 });
