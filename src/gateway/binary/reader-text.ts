@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf } from "./fields.ts";
-import { literal } from "../made-code/index.ts";
+import { literal, switchText } from "../made-code/index.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
 /** Names for what the text of a reader refers to. */
@@ -19,6 +19,7 @@ export interface ReaderNames {
  * both are seen behind the loop. Whatever a text or a list is made of is checked before.
  */
 export function readerText(desc: DescMessage, names: ReaderNames): string {
+  const cases = desc.fields.flatMap((field) => new FieldText(field, names).cases());
   const numbers = names.name(new Set(desc.fields.map(({ number }) => number)));
   return `function (source, message, end, endTag) {
   const bytes = source.bytes;
@@ -28,21 +29,22 @@ export function readerText(desc: DescMessage, names: ReaderNames): string {
     start = at;
     tag = bytes[at++];
     if (tag > 127) { ${slow("tag", "readUnsigned")} }
-    switch (tag) {
-${desc.fields.flatMap((field) => new FieldText(field, names).cases()).join("\n")}
-    default:
-      source.at = at;
-      if (tag === endTag) { source.depthLeft++; return; }
-      // A field that is written in another way than it is declared.
-      if (${numbers}.has(tag >>> 3)) throw unsure;
-      readUnknown(source, message, tag);
-      at = source.at;
-    }
+    ${switchText("tag", new Map(cases), otherText(numbers), (value) => names.name(value))}
   }
   if (at !== end || endTag !== -1) throw unsure;
   source.at = at;
   source.depthLeft++;
 }`;
+}
+
+/** Statements for a tag that no field has as it is declared. */
+function otherText(numbers: string): string {
+  return `source.at = at;
+if (tag === endTag) { source.depthLeft++; return; }
+// A field that is written in another way than it is declared.
+if (${numbers}.has(tag >>> 3)) throw unsure;
+readUnknown(source, message, tag);
+at = source.at;`;
 }
 
 /** Statements for what one byte does not hold: `at` is behind its first byte. */
@@ -59,6 +61,8 @@ if (length > ${end} - at) throw unsure;
 `;
 }
 
+type TaggedText = [tag: number, statements: string];
+
 /** The text that reads one field. */
 class FieldText {
   readonly #field: DescField;
@@ -72,7 +76,8 @@ class FieldText {
     this.#property = `message[${literal((field.oneof ?? field).localName)}]`;
   }
 
-  cases(): string[] {
+  /** Statements by the tags for which they are run. */
+  cases(): TaggedText[] {
     const field = this.#field;
     switch (field.fieldKind) {
       case "map":
@@ -86,7 +91,7 @@ class FieldText {
     }
   }
 
-  #listCases(field: DescField & { fieldKind: "list" }): string[] {
+  #listCases(field: DescField & { fieldKind: "list" }): TaggedText[] {
     const push = `${this.#property}.push(value);`;
     if (field.listKind === "message")
       return [this.#case(messageWireType(field), this.#message(field, "undefined") + push)];
@@ -101,8 +106,8 @@ if (at !== stop) throw unsure;`;
     return [one, this.#case(WireType.LengthDelimited, packed)];
   }
 
-  #case(wireType: WireType, statements: string): string {
-    return `case ${literal(((this.#field.number << 3) | wireType) >>> 0)}:\n${statements}\ncontinue;`;
+  #case(wireType: WireType, statements: string): TaggedText {
+    return [((this.#field.number << 3) | wireType) >>> 0, `${statements}\ncontinue;`];
   }
 
   /** What the field has so far. */

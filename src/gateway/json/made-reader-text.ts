@@ -1,12 +1,13 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { literal } from "../made-code/index.ts";
+import { literal, switchText } from "../made-code/index.ts";
 import { takesNull } from "./field-reader.ts";
 import { localFormOf } from "./field-values.ts";
 import { fieldsByName } from "./names.ts";
 
 /** Names for what the text of a reader refers to. */
 export interface ReaderNames {
+  name(value: unknown): string;
   /** Returns the name of the constructor of messages of a type. */
   constructorOf(desc: DescMessage): string;
   /** Returns the name of the reader of a type, which has `read`. */
@@ -22,7 +23,7 @@ export interface ReaderNames {
  * its values as JSON has them.
  */
 export function messageText(desc: DescMessage, names: ReaderNames): string {
-  const cases = [...fieldsByName(desc)].map(([name, field]) => {
+  const cases = [...fieldsByName(desc)].map(([name, field]): [string, string] => {
     const { jsonName, localName, oneof } = field;
     // The other name sets the field again.
     const check = name === jsonName ? "" : `if (hasOwn(json, ${literal(jsonName)})) throw unsure;\n`;
@@ -32,7 +33,7 @@ export function messageText(desc: DescMessage, names: ReaderNames): string {
       oneof === undefined
         ? `${place} = value;`
         : `if (${place}.case !== undefined) throw unsure;\n${place} = { case: ${literal(localName)}, value };`;
-    return `case ${literal(name)}:\n${check}${skipNull}${valueText(field, names)}${store}\ncontinue;`;
+    return [name, `${check}${skipNull}${valueText(field, names)}${store}\ncontinue;`];
   });
   return `function (json, state) {
   if (typeof json !== "object" || json === null || isArray(json)) throw unsure;
@@ -41,10 +42,7 @@ export function messageText(desc: DescMessage, names: ReaderNames): string {
   for (const name in json) {
     strings++;
     value = json[name];
-    switch (name) {
-${cases.join("\n")}
-    default: throw unsure;
-    }
+    ${switchText("name", new Map(cases), "throw unsure;", (of) => names.name(of))}
   }
   state.strings += strings;
   return message;

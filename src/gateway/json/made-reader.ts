@@ -33,6 +33,7 @@ export function createMadeReaders(spelling: Spelling): MadeReaders {
   function make(textOf: (names: ReaderNames) => string): PlainReader["read"] {
     const own = new TypeScope(scope);
     const text = textOf({
+      name: (value) => own.name(value),
       constructorOf: (desc) => own.name(messageClass(desc)),
       readerOf: (desc) => own.name(of(desc)),
       valueReaderOf: (field) => own.name(createValueReader(field, spelling)),

@@ -17,10 +17,18 @@ const classes = new WeakMap<DescMessage, MessageClass>();
 export function messageClass(desc: DescMessage): MessageClass {
   let made = classes.get(desc);
   if (made === undefined) {
-    made = makeClass(create(desc));
+    const pattern = create(desc);
+    made = Object.keys(pattern).length > keptPropertiesMax ? classOf(desc) : makeClass(pattern);
     classes.set(desc, made);
   }
   return made;
+}
+
+/** The most properties that are set by a constructor. V8 keeps 380 at most as it does, and for more `create()` is quicker. */
+const keptPropertiesMax = 400;
+
+function classOf(desc: DescMessage): MessageClass {
+  return makeFunction("function () { return create(desc); }", { create, desc });
 }
 
 function makeClass(pattern: Message): MessageClass {
