@@ -40,8 +40,10 @@ async function receive(request: IncomingMessage): Promise<void> {
 }
 
 const user = createUserProject();
+// `npm run --silent` would silence the npm that is tried, too.
+const environment = { npm_config_userconfig: join(user.path, ".npmrc"), npm_config_loglevel: "notice" };
 const npm = (command: string, folder: string = user.path): Promise<string> =>
-  buildStep("sh", ["-c", command], { folder, environment: { npm_config_userconfig: join(user.path, ".npmrc") } });
+  buildStep("sh", ["-c", command], { folder, environment });
 
 beforeAll(async () => {
   const url = await listenOnLoopback(registry);

@@ -106,8 +106,9 @@ async function readRules(path: string): Promise<readonly OutsideHttpRule[]> {
   const text = new TextDecoder().decode(await readBytes(path));
   try {
     const config: unknown = JSON.parse(text);
-    const http = typeof config === "object" && config !== null && "http" in config ? config.http : config;
-    return parseHttpRules(JSON.stringify(http));
+    const isConfig = typeof config === "object" && config !== null && "http" in config;
+    // As its program would: the text itself is read more strictly than what is left of it here.
+    return parseHttpRules(isConfig ? JSON.stringify(config.http) : text);
   } catch (error) {
     throw new InputProblem(`${path} is no google.api.Http as JSON: ${messageOf(error)}`);
   }

@@ -266,6 +266,12 @@ test("rules come from a service config too, and those of other services are igno
   expect(printed).toContain(`- ${unbound}: GET /x\n`);
 });
 
+test("rules that say something twice are refused, as where they are served", async () => {
+  const rules = write("twice.json", `{"rules": [{"selector": "${unbound}", "get": "/a", "get": "/b"}]}`);
+  const { exitCode, complaint } = await check(everything, "--rules", rules);
+  expect([exitCode, complaint]).toEqual([2, expect.stringContaining("is no google.api.Http as JSON")]);
+});
+
 describe("what cannot be read", () => {
   const set = descriptorSetOf(file_plantstore_v1_plant_service);
   const alone = create(FileDescriptorSetSchema, { file: [file_plantstore_v1_plant_service.proto] });

@@ -63,7 +63,8 @@ function judgeClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: Tru
   if (iat !== undefined && !(typeof iat === "number" && iat <= Date.now() / 1000 + clockSkewS)) {
     return notNow({ kind: "invalid", reason: '"iat" is not in the past' });
   }
-  if (mayBeMisread(payload)) return refused("the name of a claim has a backslash");
+  // A `crit` or a `cnf` could be missed.
+  if (mayBeMisread(protectedHeader) || mayBeMisread(payload)) return refused("the name of a claim has a backslash");
   // RFC 7800 §3.1: such a token is valid only together with a proof of its key, which we do not support.
   if (cnf !== undefined) return refused('the token is bound to a key ("cnf")');
   const scopes = trusted.scopeClaims?.flatMap((claim) => readScopes(payload[claim]));

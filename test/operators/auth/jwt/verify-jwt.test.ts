@@ -14,8 +14,9 @@ beforeAll(async () => {
   ({ privateKey, publicKey } = await generateKeyPair("EdDSA"));
 });
 
-async function verify(claims: JWTPayload): Promise<TimedOutcome> {
-  const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
+async function verify(claims: JWTPayload, parameters: Readonly<Record<string, unknown>> = {}): Promise<TimedOutcome> {
+  const header = { ...parameters, alg: "EdDSA" };
+  const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader(header).sign(privateKey);
   return await verifyJwt(token, {
     issuer: "https://id.example",
     audiences: ["plants"],
@@ -58,6 +59,11 @@ describe("what is found out about a token", () => {
     expect(outcome.kind).toBe(kind);
     expect(untilMs).toBeGreaterThanOrEqual(before + 60_000);
     expect(untilMs).toBeLessThanOrEqual(Date.now() + 60_000);
+  });
+
+  test("is that its header may have been misread, as a name there has a backslash", async () => {
+    expect((await verify({}, { "cr\\": ["b64"] })).outcome.kind).toBe("invalid");
+    expect((await verify({}, { cr: ["b64"] })).outcome.kind).toBe("principal");
   });
 
   test.each([
