@@ -1,3 +1,4 @@
+import { unsure } from "../made-code/index.ts";
 /** The bytes of a message, and how much of them was read. */
 export class ByteSource {
   readonly bytes: Uint8Array;
@@ -18,9 +19,6 @@ export class ByteSource {
     return (this.#view ??= new DataView(buffer, byteOffset, byteLength));
   }
 }
-
-/** Thrown by whatever leaves a message to protobuf-es. Not an error: it says nothing, and needs no stack. */
-export const unsure: unknown = Symbol("left to protobuf-es");
 
 /**
  * The functions below read past the end as if there were zeroes: whoever reads a message sees at its end that it went

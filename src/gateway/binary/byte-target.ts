@@ -1,5 +1,5 @@
 import { allocateBytes } from "../carriers/index.ts";
-import { unsure } from "./byte-source.ts";
+import { unsure } from "../made-code/index.ts";
 
 /**
  * Where a message is written, and how much of it was.

@@ -9,9 +9,8 @@ import {
   readUnsigned,
   readVarint32,
   smallIntegers,
-  unsure,
 } from "./byte-source.ts";
-import { makeFunction, type MessageClass, messageClass, TypeScope } from "../made-code/index.ts";
+import { makeFunction, type MessageClass, messageClass, TypeScope, unsure } from "../made-code/index.ts";
 import { readerText } from "./reader-text.ts";
 import { readText } from "./text-reader.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";

@@ -1,5 +1,4 @@
 import { create, type DescMessage, type Message, toBinary, type UnknownField } from "@bufbuild/protobuf";
-import { unsure } from "./byte-source.ts";
 import {
   type ByteTarget,
   writeBool,
@@ -21,7 +20,7 @@ import {
   writeUint64,
   writeVarint32,
 } from "./byte-target.ts";
-import { makeFunction, type MessageClass, messageClass, TypeScope } from "../made-code/index.ts";
+import { makeFunction, type MessageClass, messageClass, TypeScope, unsure } from "../made-code/index.ts";
 import { writeText } from "./text-writer.ts";
 import { writerText } from "./writer-text.ts";
 

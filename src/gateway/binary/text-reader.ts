@@ -1,4 +1,4 @@
-import { unsure } from "./byte-source.ts";
+import { unsure } from "../made-code/index.ts";
 
 type ReadText = (bytes: Uint8Array, at: number, length: number) => string;
 

@@ -1,4 +1,4 @@
-import { unsure } from "./byte-source.ts";
+import { unsure } from "../made-code/index.ts";
 import { type ByteTarget, checkRoom, lengthBytes, writeLengthBefore } from "./byte-target.ts";
 
 /** Characters up to which a text costs less to write here than by a call of the runtime. */

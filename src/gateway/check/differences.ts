@@ -1,7 +1,14 @@
 import type { DescField } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
-import { createUrlEntryParser, findField } from "../json/index.ts";
-import { findUpdateMask, isMultiSegment, leafOf, resolveFieldPath, type RestBinding } from "../rest/index.ts";
+import { createUrlEntryParser, findField, integerRangeOf } from "../json/index.ts";
+import {
+  answersStream,
+  findUpdateMask,
+  isMultiSegment,
+  leafOf,
+  resolveFieldPath,
+  type RestBinding,
+} from "../rest/index.ts";
 import type { SwitchName } from "./rest-switches.ts";
 
 /** The gateways and servers that people come from. */
@@ -43,7 +50,8 @@ export const differences: readonly Difference[] = [
     says: "An integer in a path has one spelling: 007 and +7 are refused",
     advice: "Write integers as 0 or -?[1-9][0-9]*. No option changes this: a resource has one URL.",
     switches: [],
-    concerns: (binding) => pathFieldsOf(binding).some(({ scalar }) => scalar !== undefined && integers.has(scalar)),
+    concerns: (binding) =>
+      pathFieldsOf(binding).some(({ scalar }) => scalar !== undefined && integerRangeOf(scalar) !== undefined),
   },
   {
     from: ["grpc-gateway"],
@@ -71,21 +79,21 @@ export const differences: readonly Difference[] = [
     says: 'A server stream is lines of messages, without {"result": …} around each',
     advice: "rest.streamInResults wraps them.",
     switches: ["streamInResults"],
-    concerns: (binding) => answersStream(binding) && binding.toRaw === undefined,
+    concerns: (binding) => answersStream(binding.method) && binding.toRaw === undefined,
   },
   {
     from: ["envoy"],
     says: "A server stream is lines of JSON where Accept does not ask for application/json, which is the array",
     advice: "Have clients send Accept, or read lines.",
     switches: [],
-    concerns: (binding) => answersStream(binding) && binding.toRaw === undefined,
+    concerns: (binding) => answersStream(binding.method) && binding.toRaw === undefined,
   },
   {
     from: ["grpc-gateway"],
     says: "The bytes of a streamed HttpBody follow each other, without a line break between two messages",
     advice: "Nothing to do: what arrives is the file.",
     switches: [],
-    concerns: (binding) => answersStream(binding) && binding.toRaw !== undefined,
+    concerns: (binding) => answersStream(binding.method) && binding.toRaw !== undefined,
   },
   {
     from: ["grpc-gateway"],
@@ -167,19 +175,6 @@ export const differences: readonly Difference[] = [
   },
 ];
 
-const integers: ReadonlySet<ScalarType> = new Set([
-  ScalarType.INT32,
-  ScalarType.INT64,
-  ScalarType.UINT32,
-  ScalarType.UINT64,
-  ScalarType.SINT32,
-  ScalarType.SINT64,
-  ScalarType.FIXED32,
-  ScalarType.FIXED64,
-  ScalarType.SFIXED32,
-  ScalarType.SFIXED64,
-]);
-
 function pathFieldsOf({ method, template }: RestBinding): readonly DescField[] {
   return template.variables.flatMap(({ fieldPath }) => {
     const path = resolveFieldPath(method.input, fieldPath);
@@ -194,10 +189,6 @@ function queryFieldsOf({ method, boundByPathOrBody }: RestBinding): readonly Des
 
 function isMapOfTexts(field: DescField): boolean {
   return field.fieldKind === "map" && createUrlEntryParser(field) !== undefined;
-}
-
-function answersStream({ method }: RestBinding): boolean {
-  return method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
 }
 
 /** Returns whether a body is JSON with fields or enums in it, of which some may be unknown. */

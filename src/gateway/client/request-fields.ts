@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { noBytes } from "../carriers/index.ts";
 import { encodeVarying } from "../http2/index.ts";
 
 /** Fields in the forms of which `Headers` can be made. */
@@ -55,8 +56,6 @@ export function encodeRequestFields({ fields }: RequestFields, timeoutMs: number
     throw new ConnectError("a header field is not allowed", Code.InvalidArgument, undefined, undefined, error);
   }
 }
-
-const noBytes: Uint8Array = new Uint8Array(0);
 
 /** Deadlines that were encoded, as programs have few of them. */
 const timeoutBlocks = new Map<number, Uint8Array>();

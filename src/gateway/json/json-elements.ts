@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { refuse } from "../made-code/index.ts";
 import type { ToJson } from "./write-context.ts";
-import { refuse } from "./unsure.ts";
 
 /** Returns a list whose items are as JSON has them, or `whenEmpty`. @throws unsure unless all are of the type */
 export function listAs(items: unknown, type: string, whenEmpty: JsonValue | undefined): JsonValue | undefined {

@@ -21,11 +21,11 @@ import {
   ValueSchema,
   type WktWrapperDesc,
 } from "@bufbuild/protobuf/wkt";
+import { refuse } from "../made-code/index.ts";
 import { printFieldMask } from "./field-mask.ts";
 import { asFieldValues, setOwn } from "./field-values.ts";
 import { isPlainArray, isPlainObject } from "./json-elements.ts";
 import { printDuration, printTimestamp } from "./times.ts";
-import { refuse } from "./unsure.ts";
 import { enumNames } from "./value-writers.ts";
 import type { JsonStyle, ToJson } from "./write-context.ts";
 

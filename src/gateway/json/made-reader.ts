@@ -1,11 +1,10 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { makeFunction, messageClass, TypeScope } from "../made-code/index.ts";
+import { makeFunction, messageClass, TypeScope, unsure } from "../made-code/index.ts";
 import { setOwn } from "./field-values.ts";
 import { fieldText, messageText, type ReaderNames } from "./made-reader-text.ts";
 import { oncePer } from "./once-per.ts";
 import { createValueReader, createWellKnownReader, type PlainReader, type Spelling } from "./plain-values.ts";
 import { isMapKey } from "./text-forms.ts";
-import { unsure } from "./unsure.ts";
 
 /** The quick readers for one spelling of values: code that is made when the first text of a type is read. */
 export interface MadeReaders {

@@ -1,12 +1,11 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
-import { makeFunction, mayMakeCode, TypeScope } from "../made-code/index.ts";
+import { makeFunction, mayMakeCode, refuse, TypeScope } from "../made-code/index.ts";
 import { mayHold } from "./field-values.ts";
 import { listAs, listBy, mapAs, mapBy } from "./json-elements.ts";
 import { wellKnownJsonForm } from "./json-forms.ts";
 import { fieldText, messageText, type WriterNames } from "./made-writer-text.ts";
 import { oncePer } from "./once-per.ts";
-import { refuse } from "./unsure.ts";
 import type { JsonStyle, ToJson } from "./write-context.ts";
 
 /** The quick writers of all types in one style: code that is made when the first message of a type is written. */

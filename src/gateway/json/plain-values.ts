@@ -8,12 +8,12 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc, ListValueSchema, StructSchema, ValueSchema, type WktWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { refuse } from "../made-code/index.ts";
 import { createFieldSetter } from "./field-values.ts";
 import { enumNumbers } from "./names.ts";
 import { type IntegerRange, int32, integerRangeOf } from "./numbers.ts";
 import { countStrings } from "./parse-plain.ts";
 import { enumNumber, messageForm, scalarForm } from "./text-forms.ts";
-import { refuse } from "./unsure.ts";
 import { boundedByScanner } from "./well-known-readers.ts";
 
 /** What is known of a text while its values are read. */

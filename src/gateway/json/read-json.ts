@@ -3,7 +3,7 @@ import { isMessage } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
-import { mayMakeCode } from "../made-code/index.ts";
+import { mayMakeCode, unsure } from "../made-code/index.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { asFieldValues, createFieldSetter, type FieldValues, refuseOtherMember } from "./field-values.ts";
@@ -15,7 +15,6 @@ import type { PlainReader, ReadState } from "./plain-values.ts";
 import type { BoundFields, FieldNotes, ReadContext } from "./read-context.ts";
 import { findField } from "./names.ts";
 import { requireFields } from "./required-fields.ts";
-import { unsure } from "./unsure.ts";
 import { UnknownNames } from "./unknown-names.ts";
 import { decodeUtf8 } from "./utf8-text.ts";
 

@@ -6,3 +6,4 @@ export { makeFunction, mayMakeCode } from "./make-function.ts";
 export { type MessageClass, messageClass } from "./message-class.ts";
 export { switchText } from "./switch-text.ts";
 export { literal, TypeScope } from "./type-scope.ts";
+export { refuse, unsure } from "./unsure.ts";

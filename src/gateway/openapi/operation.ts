@@ -1,6 +1,7 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { type BoundFields, findField } from "../json/index.ts";
 import {
+  answersStream,
   formPlaceOf,
   formType,
   multipartType,
@@ -131,8 +132,7 @@ function describeSuccess(
   if (toRaw !== undefined) return ok(anyContent);
   const field = findField(method.output, pattern.responseBody);
   const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
-  const isStream = method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
-  if (!isStream) return ok({ "application/json": { schema } });
+  if (!answersStream(method)) return ok({ "application/json": { schema } });
   const forms = streamFormsOf(streamInResults).offered.map((form) => [
     form.contentType,
     mediaOf(form, schema, openapi),

@@ -39,6 +39,11 @@ export interface RestBinding extends RequestReader {
   readonly usesGrpcMetadata: boolean;
 }
 
+/** Returns whether an RPC answers with a stream of messages. */
+export function answersStream({ methodKind }: DescMethod): boolean {
+  return methodKind === "server_streaming" || methodKind === "bidi_streaming";
+}
+
 /**
  * Compiles a pattern of an RPC.
  *

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { withCode } from "../errors/index.ts";
-import { compileBinding, type RestBinding } from "./binding.ts";
+import { answersStream, compileBinding, type RestBinding } from "./binding.ts";
 import type { FindHttpRule, HttpPattern } from "./http-rule.ts";
 import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
 import type { PathTemplate } from "./path-template.ts";
@@ -119,8 +119,7 @@ class Compiler {
       throw new RuleProblem("has a method that no parser of HTTP/1.1 lets through");
     }
     const options = bindingOptionsOf(method.parent, this.#options);
-    const answersStream = method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
-    if (answersStream && !options.streamInResults && mayLookLikeError(method.output, pattern.responseBody)) {
+    if (answersStream(method) && !options.streamInResults && mayLookLikeError(method.output, pattern.responseBody)) {
       throw new RuleProblem("streams what could look like an error; rest.streamInResults tells them apart");
     }
     const binding = compileBinding(method, pattern, options);

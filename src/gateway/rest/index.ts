@@ -5,7 +5,7 @@
  * decode (request-reader) → (the RPC) → encode (response-body), or error-to-rest. This room knows nothing about
  * sockets, and only the descriptors of services.
  */
-export type { RestBinding } from "./binding.ts";
+export { answersStream, type RestBinding } from "./binding.ts";
 export { curlHint } from "./body-format.ts";
 export type { RequestStream } from "./request-stream.ts";
 export {

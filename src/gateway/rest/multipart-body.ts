@@ -97,15 +97,12 @@ function setPart(place: PartsPlace, binding: ParameterBinding, part: Part, set: 
 
 function setFile(
   binding: ParameterBinding,
-  { name, path }: Parameter,
+  { name, path, isPartlyBound }: Parameter,
   leaf: DescField,
   part: Part,
   { fields, seen }: ParametersSet,
 ): void {
-  let bound: BoundFields | "whole" | undefined = binding.boundFields;
-  for (const field of path) bound = bound === "whole" ? bound : bound?.get(field);
-  // The path has set a part of it.
-  if (bound !== undefined) throw invalid(binding, `${quote(name)}: is bound by the path or the body`);
+  if (isPartlyBound) throw invalid(binding, `${quote(name)}: is bound by the path or the body`);
   if (leaf.fieldKind !== "message") return;
   try {
     createPathSetter(path)(fields, Object.assign(create(leaf.message), fileOf(binding, part)));

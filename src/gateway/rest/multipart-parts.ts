@@ -1,6 +1,7 @@
 /** Which parts does a multipart/form-data have? RFC 7578, in the syntax of RFC 2046 §5.1. No fields of messages. */
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
+import { decodeUtf8 } from "../json/index.ts";
 import { formFieldsMax, tooManyFields } from "./form-body.ts";
 
 /** The content type of forms that may have files. */
@@ -94,7 +95,6 @@ function matchLength(body: Uint8Array, at: number, wanted: Uint8Array, skipped: 
 }
 
 const emptyLine = new Uint8Array([carriageReturn, lineFeed, carriageReturn, lineFeed]);
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const headerLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([^\0\r\n]*)$/;
 
 function readPart(bytes: Uint8Array): Part {
@@ -146,7 +146,7 @@ function unescapeName(text: string): string {
 /** Decodes text of a form. @throws ConnectError `InvalidArgument` for bytes that are no UTF-8 */
 export function decodeText(bytes: Uint8Array): string {
   try {
-    return utf8.decode(bytes);
+    return decodeUtf8(bytes);
   } catch {
     throw malformed("it has text that is not UTF-8");
   }

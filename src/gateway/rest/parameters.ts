@@ -33,6 +33,8 @@ export interface Parameter {
   readonly name: string;
   readonly path: FieldPath;
   readonly key: string | undefined;
+  /** Whether something else sets a part of the field. */
+  readonly isPartlyBound: boolean;
 }
 
 /** What parameters have set so far. */
@@ -109,7 +111,7 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
     if (binding.lenient) return undefined;
     throw invalid(binding, `${quote(name)}: is bound by the path or the body`);
   }
-  return { name, path, key };
+  return { name, path, key, isPartlyBound: bound !== undefined };
 }
 
 /** Returns whether a value is ignored because its enum may be a newer one. */

@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { createJsonFieldReader, type FieldNotes, readJson, readPartialJson } from "../../../src/gateway/json/index.ts";
 import { createMadeReaders } from "../../../src/gateway/json/made-reader.ts";
 import { countStrings, parsePlain } from "../../../src/gateway/json/parse-plain.ts";
-import { unsure } from "../../../src/gateway/json/unsure.ts";
+import { unsure } from "../../../src/gateway/made-code/index.ts";
 import { makeBook, makeBooks } from "../../support/gateway/books.ts";
 import { SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema, Shade } from "../../gen/kitchensink/v1/legacy_pb.ts";
