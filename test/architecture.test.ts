@@ -29,18 +29,32 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "operators/operations", to: ["operators/inputs", "gateway", "gateway/health"] },
   {
     from: "gateway",
-    to: ["calls", "carriers", "carriers/sockets", "fetch", "openapi", "protocols", "proxies", "rest", "zlib"].map(
-      (room) => `gateway/${room}`,
-    ),
+    to: [
+      "calls",
+      "carriers",
+      "carriers/sockets",
+      "fetch",
+      "openapi",
+      "protocols",
+      "trusted-proxies",
+      "rest",
+      "zlib",
+    ].map((room) => `gateway/${room}`),
   },
-  { from: "gateway/calls", to: ["protocols", "proxies", "carriers", "rest", "json"].map((room) => `gateway/${room}`) },
+  {
+    from: "gateway/calls",
+    to: ["protocols", "trusted-proxies", "carriers", "rest", "json"].map((room) => `gateway/${room}`),
+  },
   { from: "gateway/protocols", to: ["carriers", "rest", "json", "binary"].map((room) => `gateway/${room}`) },
   { from: "gateway/binary", to: ["gateway/carriers", "gateway/made-code"] },
   { from: "gateway/made-code", to: [] },
   { from: "gateway/carriers", to: [] },
-  { from: "gateway/carriers/sockets", to: ["carriers", "proxies", "http1", "http2"].map((room) => `gateway/${room}`) },
+  {
+    from: "gateway/carriers/sockets",
+    to: ["carriers", "trusted-proxies", "http1", "http2"].map((room) => `gateway/${room}`),
+  },
   { from: "gateway/carriers/web", to: ["gateway/carriers"] },
-  { from: "gateway/proxies", to: ["gateway/carriers"] },
+  { from: "gateway/trusted-proxies", to: ["gateway/carriers"] },
   {
     from: "gateway/fetch",
     to: ["calls", "carriers", "carriers/web", "protocols", "rest"].map((room) => `gateway/${room}`),

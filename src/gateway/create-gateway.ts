@@ -7,7 +7,7 @@ import { type BoundAddress, type GatewayLoad, Listener, type ListenOptions } fro
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
 import { createNodeHandler, type NodeHandler } from "./node-handler.ts";
-import { createTrustedProxies, type TrustedProxiesOptions } from "./proxies/index.ts";
+import { createTrustedProxies, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
 import { brotli, gzip, zstd } from "./zlib/index.ts";
 
 /** Options of {@link createGateway}. */

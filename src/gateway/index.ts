@@ -44,5 +44,5 @@ export type { HeaderReader, Limits, Peer } from "./carriers/index.ts";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";
 export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";
 export type { NodeHandler } from "./node-handler.ts";
-export { clientNetwork, isAddressOrNetwork, type TrustedProxiesOptions } from "./proxies/index.ts";
+export { clientNetwork, isAddressOrNetwork, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
 export { type AcceptItem, type Protocol, readAccept } from "./protocols/index.ts";

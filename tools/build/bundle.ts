@@ -46,8 +46,8 @@ export async function bundle(
           // Also used by entries that load nothing else of these: the next groups would take them along.
           { name: "negotiation", test: /\/protocols\/negotiation\.ts$/, priority: 1 },
           { name: "error-code", test: /\/errors\/error-code\.ts$/, priority: 1 },
-          // Else what the command `check` needs of it would be a file more for everybody. Without proxies/, which
-          // needs node: the gateway over Fetch loads this file too.
+          // Else what the command `check` needs of it would be a file more for everybody. Without
+          // trusted-proxies/, which needs node: the gateway over Fetch loads this file too.
           {
             name: "calls",
             test: /\/gateway\/(?:binary|calls|fetch|json|made-code|protocols|rest)\/(?!entry)|\/carriers\/[^/]+$/,

@@ -3,7 +3,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, type Limits } from "../carriers/index.ts";
 import { type Failure, withCode } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
-import type { TrustedProxies } from "../proxies/index.ts";
+import type { TrustedProxies } from "../trusted-proxies/index.ts";
 import { httpError } from "../protocols/index.ts";
 import { createErrorRecordWriter, compileRestRoutes, type RestOptions, type RestRoutes } from "../rest/index.ts";
 import { toConnectError, toFault } from "./call-error.ts";

@@ -19,7 +19,7 @@ import {
   writeRefusal,
 } from "../protocols/index.ts";
 import { type ErrorRecordWriter, httpStatusOf } from "../rest/index.ts";
-import type { Client, TrustedProxies } from "../proxies/index.ts";
+import type { Client, TrustedProxies } from "../trusted-proxies/index.ts";
 import { type CallOwner, UnaryCall } from "./call.ts";
 import { CallValues } from "./call-values.ts";
 import { takeFault, toConnectError } from "./call-error.ts";

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { readProxyHeader } from "../../proxies/index.ts";
+import { readProxyHeader } from "../../trusted-proxies/index.ts";
 import { type Peer, startDeadline } from "../index.ts";
 
 /** The protocol that a connection begins with. */

@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
 import { withCode } from "../../errors/index.ts";
 import { BacklogBudget, clientClosedRequest, type Peer } from "../index.ts";
-import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../proxies/index.ts";
+import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../trusted-proxies/index.ts";
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
 import { type FirstProtocol, sniff, takeProxyHeader } from "./first-bytes.ts";

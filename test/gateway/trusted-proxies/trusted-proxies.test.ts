@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createTrustedProxies, isAddressOrNetwork } from "../../../src/gateway/proxies/index.ts";
+import { createTrustedProxies, isAddressOrNetwork } from "../../../src/gateway/trusted-proxies/index.ts";
 
 const addresses = ["10.0.0.0/8", "2001:db8:1::/48", "192.0.2.1"];
 const peer = { address: "10.0.0.1", port: 4711 };

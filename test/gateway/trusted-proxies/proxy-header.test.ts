@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readProxyHeader } from "../../../src/gateway/proxies/index.ts";
+import { readProxyHeader } from "../../../src/gateway/trusted-proxies/index.ts";
 import { binaryHeader, ipv4Addresses, ipv6Addresses } from "../../support/gateway/proxy-header.ts";
 
 const ipv4 = { address: "203.0.113.7", port: 47 };
