@@ -134,13 +134,13 @@ function manyFields(count: number): Field[] {
 export const spentRows: readonly SpentRow[] = [
   {
     what: "a request without a credential",
-    atMost: "5",
+    atMost: "8",
     n: 1000,
     run: onStreams("plants", (id) => [headersFrame(id, deletePlant, last)]),
   },
   {
     what: "a request with a credential that nobody knows",
-    atMost: "5",
+    atMost: "8",
     n: 1000,
     run: onStreams("plants", (id) => [headersFrame(id, [...deletePlant, bearer(`${tokens.unknown}-${id}`)], last)]),
   },
