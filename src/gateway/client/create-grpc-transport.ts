@@ -6,6 +6,8 @@ import type {
   MessageInitShape,
 } from "@bufbuild/protobuf";
 import {
+  Code,
+  ConnectError,
   type ContextValues,
   createContextValues,
   type Interceptor,
@@ -48,7 +50,7 @@ export interface GrpcTransportOptions {
   readonly readMaxBytes?: number;
   /** Bytes that a message of a request may have, before compression; `ResourceExhausted` above. Default 4 MiB. */
   readonly writeMaxBytes?: number;
-  /** Milliseconds that a call may take if it says nothing itself. By default there is no deadline. */
+  /** Milliseconds that a call may take if it says nothing itself. By default, and with 0, there is no deadline. */
   readonly defaultTimeoutMs?: number;
   /**
    * Milliseconds of silence, while calls wait, after which the server is sent a PING; if it does not answer within as
@@ -64,7 +66,7 @@ export interface GrpcTransport extends Transport, AsyncDisposable {}
 /**
  * Creates a transport that calls a gRPC server over the gateway's own HTTP/2. Connects when the first call is made.
  *
- * A call that certainly was not processed is sent again: one that the server has refused, or that came after the last
+ * A call that certainly was not processed is sent again, once: one that the server has refused, or that came after the last
  * one a server takes before it goes away. Nothing else is ever repeated.
  *
  * `await using`, or `[Symbol.asyncDispose]()`, closes it: calls that wait fail with `Unavailable`, others may end.
@@ -79,13 +81,13 @@ export function createGrpcTransport(options: GrpcTransportOptions): GrpcTranspor
 class OwnGrpcTransport implements GrpcTransport {
   readonly #baseUrl: string;
   readonly #interceptors: Interceptor[];
-  readonly #defaultTimeoutMs: number | undefined;
+  readonly #defaultTimeoutMs: number;
   readonly #settings: CallSettings;
   readonly #upstream: Upstream;
   readonly #methods = new WeakMap<DescMethod, ClientMethod>();
 
   constructor(options: GrpcTransportOptions) {
-    const { baseUrl, interceptors = [], tls, defaultTimeoutMs } = options;
+    const { baseUrl, interceptors = [], tls, defaultTimeoutMs = 0 } = options;
     const { connections = 1, keepaliveMs = defaultKeepaliveMs, compressMinBytes = 1024 } = options;
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = defaultReadMaxBytes } = options;
     requireRange("connections", connections, 1, upstreamLimits.connectionsMax);
@@ -93,6 +95,7 @@ class OwnGrpcTransport implements GrpcTransport {
     requireRange("compressMinBytes", compressMinBytes, 0, messageBytesMax);
     requireRange("readMaxBytes", readMaxBytes, 1, messageBytesMax);
     requireRange("writeMaxBytes", writeMaxBytes, 1, messageBytesMax);
+    requireRange("defaultTimeoutMs", defaultTimeoutMs, 0, Number.MAX_SAFE_INTEGER);
     const address = readUpstreamAddress(baseUrl);
     this.#baseUrl = `${address.scheme}://${address.authority}`;
     this.#interceptors = [...interceptors];
@@ -163,9 +166,14 @@ class OwnGrpcTransport implements GrpcTransport {
     return this.#upstream.close();
   }
 
-  /** As in Connect's transports, 0 or less is no deadline at all. */
-  #deadlineOf(timeoutMs: number | undefined = this.#defaultTimeoutMs): number | undefined {
-    return timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs;
+  /**
+   * As in Connect's transports, 0 or less is no deadline at all.
+   *
+   * @throws ConnectError `InvalidArgument` for what is no number
+   */
+  #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs): number | undefined {
+    if (Number.isNaN(timeoutMs)) throw new ConnectError("timeoutMs is not a number", Code.InvalidArgument);
+    return timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY ? timeoutMs : undefined;
   }
 
   #init(

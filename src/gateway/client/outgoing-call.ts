@@ -18,12 +18,6 @@ export interface CallInit {
   readonly timeoutMs: number | undefined;
 }
 
-/**
- * Times that a call is sent again because it was certainly not processed: its stream was refused, or is above the last
- * one of a GOAWAY (RFC 9113 §8.7). 4: a server that refuses it once more is overloaded, or going away for good.
- */
-const repetitionsMax = 4;
-
 /** A call on its way: it waits for a stream, is sent, and ends once, by its answer, its deadline, its caller or a loss. */
 export abstract class OutgoingCall implements Caller, AnswerReceiver {
   protected readonly method: ClientMethod;
@@ -34,7 +28,8 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   protected done = false;
   readonly #init: CallInit;
   readonly #startedAtMs: number;
-  #repetitions = 0;
+  /** Whether it was sent again although the server had refused it. gRFC A6: once, so that no overload is multiplied. */
+  #isRepeated = false;
   #stopDeadline: (() => void) | undefined;
 
   constructor(init: CallInit) {
@@ -121,14 +116,15 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   }
 
   onReset(code: number): void {
-    // §8.7: the only code that says that nothing was done; after a header it could not be true.
+    // RFC 9113 §8.7: the only code that says that nothing was done, which is also that of streams above the last one of
+    // a GOAWAY; after a header it could not be true.
     const isUntouched = code === ErrorCode.refusedStream && this.head === undefined;
     this.stream = undefined;
     if (this.done) return;
-    if (!isUntouched || !this.repeatable || this.#repetitions === repetitionsMax) {
+    if (!isUntouched || !this.repeatable || this.#isRepeated) {
       return this.fail(this.#isLate(code) ? deadlineExceeded() : resetError(code));
     }
-    this.#repetitions += 1;
+    this.#isRepeated = true;
     this.#init.upstream.call(this);
   }
 

@@ -206,6 +206,10 @@ test.each([
   { options: { baseUrl: "x:1" }, error: TypeError },
   { options: { baseUrl: "http://x", connections: 9 }, error: RangeError },
   { options: { baseUrl: "http://x", readMaxBytes: 0 }, error: RangeError },
+  ...[Number.NaN, -1, Number.POSITIVE_INFINITY].map((defaultTimeoutMs) => ({
+    options: { baseUrl: "http://x", defaultTimeoutMs },
+    error: RangeError,
+  })),
   { options: { baseUrl: "https://x", tls: { cert: "none", key: "none" } }, error: Error },
 ])("$options is refused", ({ options, error }) => {
   expect(() => createGrpcTransport(options)).toThrow(error);

@@ -27,8 +27,8 @@ export class StableFields {
 export class BlockEncoder {
   /** For each field in the table, how many had entered before it. */
   readonly #entries = new Map<string, number>();
-  /** Blocks that leave the table as it is, until another field enters. */
-  readonly #blocks = new Map<StableFields, Buffer>();
+  /** Blocks that leave the table as it is, until another field enters, or their fields are forgotten. */
+  #blocks = new WeakMap<StableFields, Buffer>();
   #sizeBytes = 0;
   #limitBytes = headerTableBytesInitial;
   #settled = false;
@@ -44,7 +44,7 @@ export class BlockEncoder {
     // §4.2: the smallest of several sizes must be signalled as well, which 0 always covers.
     this.#updates = [encodeTableSize(0), encodeTableSize(limitBytes)];
     this.#entries.clear();
-    this.#blocks.clear();
+    this.#blocks = new WeakMap();
     this.#sizeBytes = 0;
   }
 
@@ -60,7 +60,7 @@ export class BlockEncoder {
     const { fields } = stable;
     for (let i = 0; i < fields.length; i += 2) parts.push(this.#encodeField(fields[i] ?? "", fields[i + 1] ?? ""));
     const block = Buffer.concat(parts);
-    if (this.#entries.size > before) this.#blocks.clear();
+    if (this.#entries.size > before) this.#blocks = new WeakMap();
     else if (isPlain) this.#blocks.set(stable, block);
     return block;
   }
