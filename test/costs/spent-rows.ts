@@ -146,13 +146,13 @@ export const spentRows: readonly SpentRow[] = [
   },
   {
     what: "a request with as many header fields as are allowed",
-    atMost: "8",
+    atMost: "12",
     n: 200,
     run: onStreams("plants", (id) => [headersFrame(id, [...deletePlant, ...manyFields(400)], last)]),
   },
   {
     what: "a request over HTTP/1.1 without a credential",
-    atMost: "6",
+    atMost: "10",
     n: 1000,
     run: repeated("plants", Buffer.from("GET / HTTP/1.1\r\nhost: x\r\n\r\n")),
   },
@@ -167,7 +167,7 @@ export const spentRows: readonly SpentRow[] = [
   },
   {
     what: "an `Accept` of 12 KB on a stream over REST",
-    atMost: "20",
+    atMost: "30",
     n: 100,
     run: repeated(
       "greenhouse",
@@ -176,7 +176,7 @@ export const spentRows: readonly SpentRow[] = [
   },
   ...proxyLists.map(({ what, list }) => ({
     what: `an \`X-Forwarded-For\` of 15 KB from a trusted proxy, ${what}`,
-    atMost: "12",
+    atMost: "18",
     n: 200,
     run: onStreams("greenhouse", (id) => [
       headersFrame(id, [...grpcHeader(waterBed), ["x-forwarded-for", list]], last),
@@ -209,11 +209,11 @@ export const spentRows: readonly SpentRow[] = [
   },
   {
     what: "a PING",
-    atMost: "0.3",
+    atMost: "0.4",
     n: 490,
     run: frames((n) => times(n, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
   },
-  { what: "a SETTINGS frame", atMost: "6", n: 24, run: frames((n) => times(n, (i) => settingFrame(4, i))) },
+  { what: "a SETTINGS frame", atMost: "8", n: 24, run: frames((n) => times(n, (i) => settingFrame(4, i))) },
   {
     what: "a WINDOW_UPDATE",
     atMost: "0.2",
@@ -222,13 +222,13 @@ export const spentRows: readonly SpentRow[] = [
   },
   {
     what: "a frame of a kind that nobody knows",
-    atMost: "0.3",
+    atMost: "0.4",
     n: 490,
     run: frames((n) => times(n, () => frame(0x55, 0, 0))),
   },
   {
     what: "a DATA frame without data",
-    atMost: "5",
+    atMost: "8",
     n: 49,
     run: frames((n) => times(n, () => dataFrame(1, Buffer.of())), [headersFrame(1, [...deletePlant, authorized])]),
   },
@@ -280,7 +280,7 @@ export const spentRows: readonly SpentRow[] = [
   },
   {
     what: "a KiB of JSON in eight levels of Any, each with its type last",
-    atMost: "25",
+    atMost: "35",
     n: 64,
     run: large("kitchenSink", (n) => {
       const names = Array.from({ length: n * 128 }, (_, i) => `"${i}":0`.padEnd(7)).join();
@@ -305,7 +305,7 @@ export const spentRows: readonly SpentRow[] = [
   },
   ...compressed.map(({ coding, bytes }) => ({
     what: `a body that ${coding} makes larger than 4 MiB`,
-    atMost: "1500",
+    atMost: "2500",
     n: 4,
     run: apart("greenhouse", post(waterBed, "application/proto", bytes, `content-encoding: ${coding}`)),
   })),
@@ -326,7 +326,7 @@ export const spentRows: readonly SpentRow[] = [
   },
   {
     what: "a connection of HTTP/2 that is opened and closed",
-    atMost: "40",
+    atMost: "60",
     n: 50,
     run: async ({ addresses }, n) => {
       for (let i = 0; i < n; i++) {
