@@ -1,0 +1,183 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { type FileDescriptorProto, FileDescriptorProtoSchema, type FileDescriptorSet } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
+import { ServerReflection as ServerReflectionV1Alpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
+import { clipped } from "./clipped.ts";
+import { knownFile } from "./known-files.ts";
+import { type Answer, type Question, ReflectionStream } from "./reflection-stream.ts";
+import { sortFiles } from "./sort-files.ts";
+
+/** Bounds on what a server can make its reader fetch and hold. */
+export interface ReflectionLimits {
+  /** Services that are read. 5,000: all of Google's APIs together have fewer. */
+  readonly services: number;
+  /** Files. 20,000: three times as many as all of Google's APIs. */
+  readonly files: number;
+  /** Bytes of all files together. 64 MiB: twice as many as all of Google's APIs. */
+  readonly bytes: number;
+  /** Milliseconds for all of it. 30 s: some servers send one file at a time. */
+  readonly timeoutMs: number;
+}
+
+/** The values of {@link ReflectionLimits}. */
+export const reflectionLimits: ReflectionLimits = {
+  services: 5_000,
+  files: 20_000,
+  bytes: 64 * 1024 * 1024,
+  timeoutMs: 30_000,
+};
+
+/** Options of {@link readReflection}. */
+export interface ReadReflectionOptions {
+  /** Selects services by their names. The files of others are not asked for. */
+  readonly isMeant: (service: string) => boolean;
+  /** Header fields of the call, such as a credential. */
+  readonly header?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  readonly limits?: Partial<ReflectionLimits>;
+}
+
+/** The services that a server says it has, and the files that declare them. */
+export interface ReflectedServices {
+  readonly services: readonly string[];
+  /** Each file after those that it imports. */
+  readonly files: FileDescriptorSet;
+}
+
+/**
+ * Asks a server for the files that declare its services: `grpc.reflection.v1`, or `v1alpha` where the server does not
+ * know that one. Files that a server does not have although others import them are known here if everybody has them,
+ * such as google/api/annotations.proto.
+ *
+ * @throws Error that says what is wrong with the server's answers; its `cause` is the error of the call, if that failed
+ */
+export async function readReflection(
+  transport: Transport,
+  { isMeant, header = {}, signal, limits: given }: ReadReflectionOptions,
+): Promise<ReflectedServices> {
+  const limits = { ...reflectionLimits, ...given };
+  const deadline = AbortSignal.timeout(limits.timeoutMs);
+  const isOver = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+  for (const { method } of [ServerReflection, ServerReflectionV1Alpha]) {
+    const stream = new ReflectionStream(transport, method.serverReflectionInfo, header, isOver);
+    try {
+      return await new ReflectionReader(stream, limits).read(isMeant);
+    } catch (error) {
+      if (deadline.aborted)
+        throw new Error(`its reflection takes longer than ${limits.timeoutMs} ms`, { cause: error });
+      if (!(error instanceof ConnectError)) throw error;
+      if (error.code === Code.Unimplemented) continue;
+      throw new Error(`its reflection fails: ${clipped(error.message)}`, { cause: error });
+    } finally {
+      stream.end();
+    }
+  }
+  throw new Error("it has no server reflection, neither grpc.reflection.v1 nor grpc.reflection.v1alpha");
+}
+
+/** Reads the files of one server, over one stream. */
+class ReflectionReader {
+  readonly #stream: ReflectionStream;
+  readonly #limits: ReflectionLimits;
+  readonly #files = new Map<string, FileDescriptorProto>();
+  /** The bytes of files, to tell whether two of a name are the same. */
+  readonly #sources = new Map<string, Uint8Array>();
+  #bytes = 0;
+
+  constructor(stream: ReflectionStream, limits: ReflectionLimits) {
+    this.#stream = stream;
+    this.#limits = limits;
+  }
+
+  async read(isMeant: (service: string) => boolean): Promise<ReflectedServices> {
+    const services = (await this.#listServices()).filter(isMeant);
+    if (services.length > this.#limits.services) {
+      throw new Error(`its reflection lists more than ${this.#limits.services} services`);
+    }
+    await this.#ask(
+      services.map((value) => ({ case: "fileContainingSymbol", value })),
+      () => undefined,
+    );
+    await this.#askForImports();
+    const declared = new Set([...this.#files.values()].flatMap(namesOfServices));
+    const missing = services.find((service) => !declared.has(service));
+    if (missing !== undefined) throw new Error(`its reflection lists ${missing}, which no file of it declares`);
+    return { services, files: sortFiles(this.#files) };
+  }
+
+  async #listServices(): Promise<readonly string[]> {
+    const [answer] = await this.#stream.ask([{ case: "listServices", value: "*" }]);
+    if (answer?.case !== "listServicesResponse") throw unexpected(answer, "its services");
+    return [...new Set(answer.value.service.map(({ name }) => name))];
+  }
+
+  /** Asks for what files import, again and again, until nothing is missing. */
+  async #askForImports(): Promise<void> {
+    for (;;) {
+      const imports = [...this.#files.values()].flatMap(({ name, dependency }) =>
+        dependency.map((imported): [string, string] => [imported, name]),
+      );
+      const missing = new Map(imports.filter(([imported]) => !this.#files.has(imported)));
+      if (missing.size === 0) return;
+      const questions = [...missing.keys()].map((value) => ({ case: "fileByFilename", value }) as const);
+      await this.#ask(questions, ({ value }) => knownFile(value));
+      const absent = [...missing].find(([name]) => !this.#files.has(name));
+      if (absent === undefined) continue;
+      throw new Error(`its reflection has no file ${clipped(absent[0])}, which ${clipped(absent[1])} imports`);
+    }
+  }
+
+  /** Asks for files. Where the server has none, `instead` may. */
+  async #ask<Q extends Question>(
+    questions: readonly Q[],
+    instead: (question: Q) => FileDescriptorProto | undefined,
+  ): Promise<void> {
+    const answers = await this.#stream.ask(questions);
+    for (const [index, question] of questions.entries()) {
+      const answer = answers[index];
+      if (answer?.case === "fileDescriptorResponse") this.#take(answer.value.fileDescriptorProto);
+      else {
+        const known = instead(question);
+        if (known === undefined) throw unexpected(answer, question.value);
+        this.#add(known);
+      }
+    }
+  }
+
+  #take(sources: readonly Uint8Array[]): void {
+    for (const source of sources) {
+      this.#bytes += source.byteLength;
+      if (this.#bytes > this.#limits.bytes) throw new Error(`its files have more than ${this.#limits.bytes} bytes`);
+      const file = parseFile(source);
+      const before = this.#sources.get(file.name);
+      if (before !== undefined && Buffer.compare(before, source) !== 0) {
+        throw new Error(`its reflection has two different files ${clipped(file.name)}`);
+      }
+      this.#sources.set(file.name, source);
+      this.#add(file);
+    }
+  }
+
+  #add(file: FileDescriptorProto): void {
+    this.#files.set(file.name, file);
+    if (this.#files.size > this.#limits.files) throw new Error(`it has more than ${this.#limits.files} files`);
+  }
+}
+
+function parseFile(source: Uint8Array): FileDescriptorProto {
+  try {
+    return fromBinary(FileDescriptorProtoSchema, source);
+  } catch (error) {
+    throw new Error("its reflection sends a file that is no FileDescriptorProto", { cause: error });
+  }
+}
+
+function namesOfServices({ package: name, service }: FileDescriptorProto): string[] {
+  return service.map((each) => (name === "" ? each.name : `${name}.${each.name}`));
+}
+
+function unexpected(answer: Answer | undefined, about: string): Error {
+  const said = answer?.case === "errorResponse" ? clipped(answer.value.errorMessage) : "an answer to something else";
+  return new Error(`its reflection does not tell ${clipped(about)}: ${said}`);
+}
