@@ -67,7 +67,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     ),
   },
   { from: "gateway/proxy", to: ["gateway/gen"] },
-  { from: "gateway/upstreams", to: ["carriers", "http2", "http2/client"].map((room) => `gateway/${room}`) },
+  { from: "gateway/upstreams", to: ["carriers", "gen", "http2", "http2/client"].map((room) => `gateway/${room}`) },
   { from: "gateway/http2/client", to: ["gateway/http2"] },
   { from: "gateway/docs-page", to: ["gateway/calls", "gateway/protocols"] },
   { from: "gateway/check", to: ["gateway", "gateway/rest", "gateway/json"] },

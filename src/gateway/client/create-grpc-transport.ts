@@ -19,10 +19,10 @@ import {
 import { type Compression, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { defaultReadMaxBytes } from "../carriers/index.ts";
 import {
-  defaultKeepaliveMs,
-  readUpstreamAddress,
-  Upstream,
-  upstreamLimits,
+  createUpstream,
+  requireRange,
+  type Upstream,
+  type UpstreamOptions,
   type UpstreamTls,
 } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "../zlib/index.ts";
@@ -34,8 +34,11 @@ import { type UnaryAnswer, UnaryCall } from "./unary-call.ts";
 
 /** Options of {@link createGrpcTransport}. */
 export interface GrpcTransportOptions {
-  /** Where the server is: `http://host:port`, `https://host:port` or `unix:/path`. HTTP/2 on all of them. */
-  readonly baseUrl: string;
+  /**
+   * Where the server is: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, each of whose
+   * addresses is a server. HTTP/2 on all of them. Or an upstream, which stays open when the transport is disposed of.
+   */
+  readonly baseUrl: string | Upstream;
   /** Connect's interceptors; the first one sees a call first. */
   readonly interceptors?: readonly Interceptor[];
   /** For `https:`: certificates to trust (`ca`), our own (`cert` and `key`), the name of the server (`servername`). */
@@ -84,32 +87,36 @@ class OwnGrpcTransport implements GrpcTransport {
   readonly #defaultTimeoutMs: number;
   readonly #settings: CallSettings;
   readonly #upstream: Upstream;
+  readonly #ownsUpstream: boolean;
   readonly #methods = new WeakMap<DescMethod, ClientMethod>();
 
   constructor(options: GrpcTransportOptions) {
     const { baseUrl, interceptors = [], tls, defaultTimeoutMs = 0 } = options;
-    const { connections = 1, keepaliveMs = defaultKeepaliveMs, compressMinBytes = 1024 } = options;
+    const { connections, keepaliveMs, compressMinBytes = 1024 } = options;
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = defaultReadMaxBytes } = options;
-    requireRange("connections", connections, 1, upstreamLimits.connectionsMax);
-    requireRange("keepaliveMs", keepaliveMs, 1, Number.MAX_SAFE_INTEGER);
     requireRange("compressMinBytes", compressMinBytes, 0, messageBytesMax);
     requireRange("readMaxBytes", readMaxBytes, 1, messageBytesMax);
     requireRange("writeMaxBytes", writeMaxBytes, 1, messageBytesMax);
     requireRange("defaultTimeoutMs", defaultTimeoutMs, 0, Number.MAX_SAFE_INTEGER);
-    const address = readUpstreamAddress(baseUrl);
-    this.#baseUrl = `${address.scheme}://${address.authority}`;
+    this.#ownsUpstream = typeof baseUrl === "string";
+    this.#upstream = openUpstream(baseUrl, {
+      ...(tls && { tls }),
+      ...(connections !== undefined && { connections }),
+      ...(keepaliveMs !== undefined && { keepaliveMs }),
+    });
+    const { scheme, authority } = this.#upstream;
+    this.#baseUrl = `${scheme}://${authority}`;
     this.#interceptors = [...interceptors];
     this.#defaultTimeoutMs = defaultTimeoutMs;
     this.#settings = {
-      scheme: address.scheme,
-      authority: address.authority,
+      scheme,
+      authority,
       sendCompression: findCompression(options.sendCompression),
       acceptCompression: compressions,
       compressMinBytes,
       readMaxBytes,
       writeMaxBytes,
     };
-    this.#upstream = new Upstream({ address, tls, connections, keepaliveMs });
   }
 
   unary<I extends DescMessage, O extends DescMessage>(
@@ -162,8 +169,8 @@ class OwnGrpcTransport implements GrpcTransport {
     });
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#upstream.close();
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#ownsUpstream) await this.#upstream.close();
   }
 
   /**
@@ -236,7 +243,9 @@ function findCompression(wanted: string | undefined): Compression | undefined {
   throw new TypeError(`sendCompression is "gzip", "br" or "zstd", not "${wanted}"`);
 }
 
-function requireRange(name: string, value: number, least: number, most: number): void {
-  if (value >= least && value <= most) return;
-  throw new RangeError(`${name} must be from ${least} to ${most}, not ${value}`);
+function openUpstream(baseUrl: string | Upstream, options: Omit<UpstreamOptions, "addresses">): Upstream {
+  if (typeof baseUrl === "string") return createUpstream({ ...options, addresses: baseUrl });
+  const [foreign] = Object.keys(options);
+  if (foreign === undefined) return baseUrl;
+  throw new TypeError(`${foreign} is an option of the upstream`);
 }

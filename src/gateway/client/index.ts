@@ -6,4 +6,12 @@
  * upstream, sends its messages and ends once.
  */
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
-export type { UpstreamTls } from "../upstreams/index.ts";
+export {
+  createUpstream,
+  type Upstream,
+  type UpstreamLimits,
+  type UpstreamLoad,
+  type UpstreamLookup,
+  type UpstreamOptions,
+  type UpstreamTls,
+} from "../upstreams/index.ts";

@@ -27,12 +27,13 @@ export function prepareTls(tls: UpstreamTls = {}): PreparedTls {
  * @returns a function that gives up
  */
 export function openSocket(
-  { scheme, target }: UpstreamAddress,
+  address: UpstreamAddress,
   tls: PreparedTls | undefined,
   timeoutMs: number,
   opened: (result: Socket | Error) => void,
 ): () => void {
-  const socket = tls === undefined ? connectTcp(target) : openTls(target, tls);
+  const { scheme } = address;
+  const socket = tls === undefined ? connectTcp(address.target) : openTls(address, tls);
   const settle = (result: Socket | Error): void => {
     clearTimeout(timer);
     socket.off("error", settle).off("close", closed).on("error", ignore);
@@ -51,8 +52,7 @@ export function openSocket(
   return () => settle(new Error("it is not wanted any more"));
 }
 
-function openTls(target: UpstreamAddress["target"], { secureContext, servername }: PreparedTls): Socket {
-  const host = "host" in target ? target.host : "localhost";
+function openTls({ target, host }: UpstreamAddress, { secureContext, servername }: PreparedTls): Socket {
   // RFC 6066 §3: an address is not a server name.
   const name = servername ?? (isIP(host) === 0 ? host : "");
   return connectTls({ secureContext, ...target, servername: name, ALPNProtocols: ["h2"] });

@@ -1,7 +1,7 @@
 import { defaultHttp2Limits, type Http2Limits } from "../http2/index.ts";
 
 /** Bounds on what calls may wait for and hold. */
-interface UpstreamLimits {
+export interface UpstreamLimits {
   /** Calls that wait for a connection or a stream; further ones fail. 4,096: more than a burst that a server survives. */
   readonly waitingCalls: number;
   /** Bytes that wait to be sent, of all calls; above it, calls that begin fail. 64 MiB. */
@@ -10,27 +10,36 @@ interface UpstreamLimits {
   readonly callsPerConnection: number;
   /** Streams that are opened before a server has said how many it takes. 100: most take as many (RFC 9113 §6.5.2). */
   readonly streamsBeforeSettings: number;
-  /** Connections to a server at most. 8: beyond that a server is better helped by another. */
-  readonly connectionsMax: number;
-  /** Milliseconds until a connection must be open, TLS included. 20 s: gRPC's MIN_CONNECT_TIMEOUT. */
+  /** Milliseconds until a connection must be open, TLS included, or a name looked up. 20 s: gRPC's MIN_CONNECT_TIMEOUT. */
   readonly connectTimeoutMs: number;
-  /** Milliseconds that calls may go on after the transport was closed. 10 s, as a server drains. */
+  /** Milliseconds that calls may go on after the upstream was closed. 10 s, as a server drains. */
   readonly closeTimeoutMs: number;
   /** Milliseconds without a call after which a connection is closed. 30 min, as in gRPC's clients. */
   readonly idleTimeoutMs: number;
 }
 
-/** The values of {@link UpstreamLimits}. */
+/** The defaults of {@link UpstreamLimits}. */
 export const upstreamLimits: UpstreamLimits = {
   waitingCalls: 4_096,
   queuedBytes: 64 * 1024 * 1024,
   callsPerConnection: 1_000,
   streamsBeforeSettings: 100,
-  connectionsMax: 8,
   connectTimeoutMs: 20_000,
   closeTimeoutMs: 10_000,
   idleTimeoutMs: 30 * 60_000,
 };
+
+/** Connections to a server at most. 8: beyond that a server is better helped by another. */
+export const connectionsMax = 8;
+
+/** Servers that an upstream may have; further addresses of a name are left out. 1,000: more than a name stands for. */
+export const serversMax = 1_000;
+
+/** Milliseconds after which a name is looked up again, as calls are made. 30 s, as in gRPC's clients. */
+export const defaultResolveEveryMs = 30_000;
+
+/** Milliseconds at least between two lookups of a name, however many connections are lost. 1 s. */
+export const lookupGapMs = 1_000;
 
 /**
  * Milliseconds of silence, while calls wait, after which a server is sent a PING. 310 s: gRPC's servers end connections
@@ -39,13 +48,13 @@ export const upstreamLimits: UpstreamLimits = {
 export const defaultKeepaliveMs: number = 310_000;
 
 /** Returns the limits of a client's connection. */
-export function toClientLimits(keepaliveMs: number): Http2Limits {
+export function toClientLimits(limits: UpstreamLimits, keepaliveMs: number): Http2Limits {
   return {
     ...defaultHttp2Limits,
-    concurrentStreams: upstreamLimits.callsPerConnection,
+    concurrentStreams: limits.callsPerConnection,
     // So that calls whose messages nobody reads, each with a window full of them, hold up no others.
-    connectionWindowBytes: upstreamLimits.callsPerConnection * defaultHttp2Limits.streamWindowBytes,
-    idleTimeoutMs: upstreamLimits.idleTimeoutMs,
+    connectionWindowBytes: limits.callsPerConnection * defaultHttp2Limits.streamWindowBytes,
+    idleTimeoutMs: limits.idleTimeoutMs,
     stallTimeoutMs: Math.min(defaultHttp2Limits.stallTimeoutMs, keepaliveMs),
     // How long a request may wait for its server is for its caller's deadline to say.
     blockedTimeoutMs: Number.POSITIVE_INFINITY,

@@ -1,12 +1,14 @@
-import type { Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BacklogBudget } from "../carriers/index.ts";
-import { ClientConnection } from "../http2/client/index.ts";
-import { errorName, type Http2Limits } from "../http2/index.ts";
-import { ConnectBackoff } from "./connect-backoff.ts";
-import { openSocket, type PreparedTls, prepareTls, type UpstreamTls } from "./open-socket.ts";
-import type { UpstreamAddress } from "./upstream-address.ts";
-import { toClientLimits, upstreamLimits } from "./upstream-limits.ts";
+import type { ClientConnection } from "../http2/client/index.ts";
+import { AddressBook } from "./address-book.ts";
+import { prepareTls } from "./open-socket.ts";
+import { pickServer } from "./pick-server.ts";
+import { readUpstreamAddress, type UpstreamAddress } from "./upstream-address.ts";
+import type { ServerSettings, UpstreamConnection } from "./upstream-connection.ts";
+import { toClientLimits, type UpstreamLimits } from "./upstream-limits.ts";
+import { readUpstreamOptions, type UpstreamOptions } from "./upstream-options.ts";
+import { type ServerEvents, UpstreamServer } from "./upstream-server.ts";
 
 /** A call that wants a stream. */
 export interface Caller {
@@ -16,168 +18,235 @@ export interface Caller {
   fail(error: ConnectError): void;
 }
 
-/** Options of {@link Upstream}. */
-export interface UpstreamOptions {
-  readonly address: UpstreamAddress;
-  readonly tls: UpstreamTls | undefined;
-  /** Connections at most. */
+/** What an {@link Upstream} is doing. */
+export interface UpstreamLoad {
+  /** Servers that are known. */
+  readonly servers: number;
+  /** Connections that are open, those that are about to end among them. */
   readonly connections: number;
-  /** Milliseconds of silence, while calls wait, after which the server is sent a PING. */
-  readonly keepaliveMs: number;
+  /** Calls that were sent and are not answered yet. */
+  readonly calls: number;
+  /** Calls that wait for a connection or a stream. */
+  readonly waitingCalls: number;
+  /** Bytes that wait to be sent. */
+  readonly queuedBytes: number;
 }
 
+/** Servers that are connected to at once because calls wait. 2: if the first is of no use, another is on its way. */
+const attemptsAtOnce = 2;
+
 /**
- * The connections to one server. The first call opens one, and so does the first one after it was lost; another is
- * opened when all streams are taken. A server that cannot be reached is tried again by gRPC's rule, and until then calls
- * fail at once.
+ * Servers that all answer the same calls, and the connections to them. A server is connected to when a call needs it, and
+ * a call goes to the less loaded of two. Servers that cannot be reached are tried again by gRPC's rule; while there is no
+ * other, calls fail at once. Transports that share an upstream share its connections.
  */
-export class Upstream {
-  readonly #options: UpstreamOptions;
-  readonly #limits: Http2Limits;
-  readonly #tls: PreparedTls | undefined;
+export class Upstream implements AsyncDisposable {
+  /** Of all servers. */
+  readonly scheme: "http" | "https";
+  /** The `:authority` of requests. */
+  readonly authority: string;
+  readonly #limits: UpstreamLimits;
+  readonly #settings: ServerSettings;
   readonly #budget = new BacklogBudget(Number.POSITIVE_INFINITY);
-  readonly #backoff = new ConnectBackoff();
-  readonly #connections = new Set<ClientConnection>();
+  readonly #book: AddressBook;
+  readonly #known = new Map<string, UpstreamServer>();
+  /** The same servers, to pick of them. */
+  #servers: readonly UpstreamServer[] = [];
+  /** Servers that are gone from the addresses, whose calls go on. */
+  readonly #leaving = new Set<UpstreamServer>();
   readonly #waiting = new Set<Caller>();
-  /** Those that take no more streams. */
-  readonly #retired = new Set<ClientConnection>();
-  /** What a new connection may be trusted with: as much as the last one. */
-  #streamsBeforeSettings = upstreamLimits.streamsBeforeSettings;
-  /** Gives up the connection that is being opened. */
-  #giveUp: (() => void) | undefined;
-  /** Why the last attempt failed. */
-  #problem: ConnectError | undefined;
   #closing: Promise<void> | undefined;
   #closed: (() => void) | undefined;
+  readonly #events: ServerEvents = {
+    onRoom: (connection) => this.#serve(connection),
+    onChange: () => this.#connect(),
+    onLost: (server) => this.#lost(server),
+  };
 
-  /** @throws Error for certificates or keys that cannot be read */
+  /** See {@link createUpstream}. */
   constructor(options: UpstreamOptions) {
-    const { address, tls } = options;
-    this.#options = options;
-    this.#tls = address.scheme === "https" ? prepareTls(tls) : undefined;
-    this.#limits = toClientLimits(options.keepaliveMs);
+    const settings = readUpstreamOptions(options);
+    const { tls, limits, connections, keepaliveMs, healthService, maxConnectionAgeMs } = settings;
+    const [first, ...others] = readAddresses(settings.addresses, tls !== undefined);
+    if (others.some(({ scheme }) => scheme !== first.scheme)) {
+      throw new TypeError("the addresses of an upstream must all mean TLS, or none of them");
+    }
+    this.scheme = first.scheme;
+    this.authority = first.authority;
+    this.#limits = limits;
+    this.#settings = {
+      tls: first.scheme === "https" ? prepareTls(tls) : undefined,
+      connections,
+      keepaliveMs,
+      healthService,
+      maxConnectionAgeMs,
+      limits,
+      http2Limits: toClientLimits(limits, keepaliveMs),
+      budget: this.#budget,
+    };
+    this.#book = new AddressBook([first, ...others], settings, () => this.#readdress());
+    this.#readdress();
   }
 
-  /** Gives a call a stream: at once, or when there is one. */
+  /**
+   * Whether a call would be tried now: `false` if every server that is known is left alone because it could not be
+   * reached, is not healthy, or if the upstream is closed.
+   */
+  get ready(): boolean {
+    if (this.#closing !== undefined) return false;
+    if (this.#servers.length === 0) return this.#book.isLooking || !this.#book.waits;
+    return this.#servers.some(({ isServing, isPending, mayConnect }) => isServing || isPending || mayConnect);
+  }
+
+  /** What it is doing now. */
+  get load(): UpstreamLoad {
+    let connections = 0;
+    let calls = 0;
+    for (const server of [...this.#servers, ...this.#leaving]) {
+      connections += server.connections;
+      calls += server.calls;
+    }
+    const { size: waitingCalls } = this.#waiting;
+    return { servers: this.#servers.length, connections, calls, waitingCalls, queuedBytes: this.#budget.bytes };
+  }
+
+  /** Gives a call a stream: at once, or when there is one. For transports. */
   call(caller: Caller): void {
-    if (this.#closing !== undefined) return caller.fail(transportClosed());
-    if (this.#budget.bytes > upstreamLimits.queuedBytes) {
+    if (this.#closing !== undefined) return caller.fail(closed());
+    if (this.#budget.bytes > this.#limits.queuedBytes) {
       return caller.fail(new ConnectError("too many bytes wait to be sent", Code.ResourceExhausted));
     }
-    for (const connection of this.#connections) if (connection.room > 0) return caller.begin(connection);
-    if (this.#waiting.size >= upstreamLimits.waitingCalls) {
+    this.#book.refresh();
+    const connection = this.#findRoom();
+    if (connection !== undefined) return caller.begin(connection.carrier);
+    if (this.#waiting.size >= this.#limits.waitingCalls) {
       return caller.fail(new ConnectError("too many calls wait for the server", Code.ResourceExhausted));
     }
     this.#waiting.add(caller);
     this.#connect();
   }
 
-  /** Forgets a call that waits. */
+  /** Forgets a call that waits. For transports. */
   leave(caller: Caller): void {
     this.#waiting.delete(caller);
   }
 
+  /** The same as {@link drain}, for as long as {@link UpstreamLimits.closeTimeoutMs}. */
+  close(): Promise<void> {
+    return this.drain(this.#limits.closeTimeoutMs);
+  }
+
   /**
    * Takes no more calls, fails those that wait for a stream, and resolves when the others have ended, or were ended
-   * after {@link upstreamLimits.closeTimeoutMs}.
+   * after this many milliseconds.
    */
-  close(): Promise<void> {
+  drain(timeoutMs: number): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
-      const connections = [...this.#connections, ...this.#retired];
+      const servers = [...this.#servers, ...this.#leaving];
       // Keeps the process alive, as the sockets do not: somebody may wait for the end.
       const timer = setTimeout(() => {
-        for (const connection of connections) connection.destroy();
-      }, upstreamLimits.closeTimeoutMs);
+        for (const server of servers) server.destroy();
+      }, timeoutMs);
       this.#closed = () => {
         clearTimeout(timer);
         resolve();
       };
-      this.#failWaiting(transportClosed());
-      this.#giveUp?.();
-      for (const connection of connections) connection.drain();
+      this.#failWaiting(closed());
+      for (const server of servers) server.drain();
       this.#tellClosed();
     });
     return this.#closing;
   }
 
-  #tellClosed(): void {
-    if (this.#connections.size + this.#retired.size === 0) this.#closed?.();
+  /** The same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
-  /** Opens a connection if calls wait for one. */
-  #connect(): void {
-    const { address, connections } = this.#options;
-    if (this.#giveUp !== undefined || this.#closing !== undefined || this.#waiting.size === 0) return;
-    if (this.#connections.size >= connections) return;
-    if (this.#backoff.waits) {
-      if (this.#connections.size === 0 && this.#problem !== undefined) this.#failWaiting(this.#problem);
-      return;
+  #findRoom(): UpstreamConnection | undefined {
+    const picked = pickServer(this.#servers);
+    const room = picked?.findRoom();
+    if (room !== undefined || this.#servers.length < 2) return room;
+    // So that each server gets its share sooner or later.
+    if (picked?.isServing === false) picked.connect();
+    return this.#findAnyRoom();
+  }
+
+  #findAnyRoom(): UpstreamConnection | undefined {
+    let least = Number.POSITIVE_INFINITY;
+    let found: UpstreamConnection | undefined;
+    for (const server of this.#servers) {
+      const room = server.calls < least ? server.findRoom() : undefined;
+      if (room === undefined) continue;
+      least = server.calls;
+      found = room;
     }
-    const begunAtMs = performance.now();
-    this.#giveUp = openSocket(address, this.#tls, upstreamLimits.connectTimeoutMs, (result) => {
-      this.#giveUp = undefined;
-      if (result instanceof Error) this.#failed(begunAtMs, result);
-      else this.#opened(result, begunAtMs);
-    });
+    return found;
   }
 
-  #opened(socket: Socket, begunAtMs: number): void {
-    let isReady = false;
-    let reason: number | undefined;
-    const connection = new ClientConnection(socket, {
-      limits: this.#limits,
-      budget: this.#budget,
-      keepaliveMs: this.#options.keepaliveMs,
-      streamsBeforeSettings: this.#streamsBeforeSettings,
-      onReady: (streamsMax) => {
-        isReady = true;
-        // One at least: a server that takes none, and ends connections, would be connected to over and over.
-        this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, upstreamLimits.streamsBeforeSettings));
-        this.#backoff.succeeded();
-      },
-      onRoom: () => this.#serve(connection),
-      // So that a program whose calls are all answered can end.
-      onBusy: (busy) => (busy ? socket.ref() : socket.unref()),
-      onRetired: (code) => {
-        reason = code;
-        this.#connections.delete(connection);
-        this.#retired.add(connection);
-        // Not from here: it is told in the middle of a frame.
-        queueMicrotask(() => this.#connect());
-      },
-      onError: (_scope, code) => {
-        reason = code;
-      },
-      onClose: () => {
-        this.#connections.delete(connection);
-        this.#retired.delete(connection);
-        this.#tellClosed();
-        if (isReady) this.#connect();
-        else this.#failed(begunAtMs, new Error(`the server does not answer in HTTP/2${named(reason)}`));
-      },
-      // A defect of ours: its call has failed already.
-      onFault: (error) => process.emitWarning(error instanceof Error ? error : String(error)),
-    });
-    this.#connections.add(connection);
-    this.#serve(connection);
-    // The calls that it was opened for may have been given up.
-    if (!connection.busy) socket.unref();
+  /** Takes over the addresses that are known. */
+  #readdress(): void {
+    if (this.#closing !== undefined) return;
+    const { addresses } = this.#book;
+    for (const [key, server] of this.#known) {
+      if (addresses.has(key)) continue;
+      this.#known.delete(key);
+      this.#leaving.add(server);
+      server.drain();
+      if (server.connections === 0) this.#leaving.delete(server);
+    }
+    for (const [key, address] of addresses) {
+      if (!this.#known.has(key)) this.#known.set(key, new UpstreamServer(address, this.#settings, this.#events));
+    }
+    this.#servers = [...this.#known.values()];
+    this.#connect();
   }
 
-  #failed(begunAtMs: number, cause: Error): void {
-    this.#backoff.failed(begunAtMs);
-    const { authority } = this.#options.address;
-    const message = `cannot connect to ${authority}: ${cause.message}`;
-    this.#problem = new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
-    if (this.#connections.size === 0) this.#failWaiting(this.#problem);
+  /** Connects to servers if calls wait, and fails these if there is nothing that they could wait for. */
+  #connect(): void {
+    if (this.#closing !== undefined || this.#waiting.size === 0) return;
+    const count = this.#servers.length;
+    let pending = this.#servers.filter(({ isPending }) => isPending).length;
+    // From anywhere, so that not every client begins with the same one.
+    const start = Math.trunc(Math.random() * count);
+    const turned = [...this.#servers.slice(start), ...this.#servers.slice(0, start)];
+    for (const server of turned) {
+      if (pending >= attemptsAtOnce) return;
+      if (server.isServing || !server.mayConnect) continue;
+      server.connect();
+      pending++;
+    }
+    if (pending > 0) return;
+    // All that can be reached are, and have no room.
+    const further = pickServer(turned.filter(({ mayConnect }) => mayConnect));
+    if (further !== undefined) further.connect();
+    else if (!this.#book.isLooking && !turned.some(({ isServing }) => isServing)) this.#failWaiting(this.#problem);
   }
 
-  #serve(connection: ClientConnection): void {
+  /** Why no call can be sent. */
+  get #problem(): ConnectError {
+    const problem = this.#servers.find((server) => server.problem !== undefined)?.problem ?? this.#book.problem;
+    return problem ?? new ConnectError("no server is healthy", Code.Unavailable);
+  }
+
+  #serve(connection: UpstreamConnection): void {
     for (const caller of this.#waiting) {
       if (connection.room <= 0) return this.#connect();
       this.#waiting.delete(caller);
-      caller.begin(connection);
+      caller.begin(connection.carrier);
     }
+  }
+
+  #lost(server: UpstreamServer): void {
+    if (server.connections === 0) this.#leaving.delete(server);
+    if (this.#closing !== undefined) return this.#tellClosed();
+    this.#book.doubt();
+    this.#connect();
+  }
+
+  #tellClosed(): void {
+    const { connections } = this.load;
+    if (connections === 0) this.#closed?.();
   }
 
   #failWaiting({ rawMessage, code, cause }: ConnectError): void {
@@ -188,10 +257,29 @@ export class Upstream {
   }
 }
 
-function transportClosed(): ConnectError {
-  return new ConnectError("the transport is closed", Code.Unavailable);
+/**
+ * Creates an upstream: the servers that calls of transports go to. Connects when the first call is made.
+ *
+ * `await using`, or `close()`, ends it: calls that wait fail with `Unavailable`, others may end.
+ *
+ * @throws TypeError for addresses that are none, or that mix schemes; RangeError for a number out of range; Error for
+ * certificates or keys that cannot be read
+ */
+export function createUpstream(options: UpstreamOptions): Upstream {
+  return new Upstream(options);
 }
 
-function named(code: number | undefined): string {
-  return code === undefined || code === 0 ? "" : ` (${errorName(code)})`;
+function readAddresses(
+  texts: string | readonly string[],
+  secure: boolean,
+): [first: UpstreamAddress, ...others: UpstreamAddress[]] {
+  const [first, ...others] = (typeof texts === "string" ? [texts] : texts).map((text) =>
+    readUpstreamAddress(text, secure),
+  );
+  if (first === undefined) throw new TypeError("an upstream has no addresses");
+  return [first, ...others];
+}
+
+function closed(): ConnectError {
+  return new ConnectError("the transport is closed", Code.Unavailable);
 }

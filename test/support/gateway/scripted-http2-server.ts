@@ -41,19 +41,24 @@ export interface ScriptedServer {
   /** Requests that have arrived whole. */
   readonly requests: number;
   readonly connections: number;
+  /** Connections that are open now. */
+  readonly open: number;
   /** The frames that have arrived, on all connections. */
   readonly frames: readonly Frame[];
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a {@link ScriptedServer}. */
-export async function startScriptedServer({ opening, request, frame: seen }: Script): Promise<ScriptedServer> {
+/** Starts a {@link ScriptedServer}. With a port, it listens on it at an address of its own, as another server of a name. */
+export async function startScriptedServer(
+  { opening, request, frame: seen }: Script,
+  at?: { readonly host: string; readonly port: number },
+): Promise<ScriptedServer> {
   const sockets = new Set<Socket>();
   const frames: Frame[] = [];
   const counts = { requests: 0, connections: 0 };
   const server = createServer((socket) => {
     sockets.add(socket);
-    socket.on("error", () => undefined);
+    socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
     const first = opening ?? [frame(frameType.settings, 0, 0)];
     socket.write(Buffer.isBuffer(first) ? first : Buffer.concat(first.map(frameBytes)));
     const index = counts.connections++;
@@ -85,7 +90,7 @@ export async function startScriptedServer({ opening, request, frame: seen }: Scr
     // A connection that breaks off is part of the script.
     read().catch(() => undefined);
   });
-  const baseUrl = await listenOnLoopback(server);
+  const baseUrl = await listenOnLoopback(server, at);
   return {
     baseUrl,
     get requests() {
@@ -93,6 +98,9 @@ export async function startScriptedServer({ opening, request, frame: seen }: Scr
     },
     get connections() {
       return counts.connections;
+    },
+    get open() {
+      return sockets.size;
     },
     frames,
     [Symbol.asyncDispose]: async () => {

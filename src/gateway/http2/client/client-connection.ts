@@ -38,6 +38,8 @@ export interface ClientConnectionOptions extends ConnectionOptions {
 export class ClientConnection extends FrameConnection<ClientStream, ClientRules, ClientDeadlines> {
   readonly #options: ClientConnectionOptions;
   readonly #encoder = new BlockEncoder();
+  /** Streams that are open for as long as the connection is, and no calls. */
+  readonly #watches = new Set<number>();
   #nextStreamId = 1;
   #settled = false;
   /** Whether no more streams are opened. */
@@ -62,9 +64,14 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     return Math.min(limits.concurrentStreams, peerMax) - this.streams.open.size;
   }
 
-  /** Whether a request waits for its answer. */
+  /** How many requests wait for their answers, watches aside. */
+  get calls(): number {
+    return this.streams.open.size - this.#watches.size;
+  }
+
+  /** Whether a call waits for its answer. */
   get busy(): boolean {
-    return this.streams.open.size > 0;
+    return this.calls > 0;
   }
 
   /**
@@ -72,13 +79,20 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
    *
    * @param stable - how the section begins
    * @param varying - the rest of it, encoded
+   * @param kind - a `watch` keeps neither the connection nor the process
    */
-  open(stable: StableFields, varying: Uint8Array, receiver: AnswerReceiver): ClientStream {
+  open(
+    stable: StableFields,
+    varying: Uint8Array,
+    receiver: AnswerReceiver,
+    kind: "call" | "watch" = "call",
+  ): ClientStream {
     const id = this.#nextStreamId;
     this.#nextStreamId += 2;
     const { initialWindowSize } = this.rules.peer;
     const stream = new ClientStream(this, id, initialWindowSize, receiver, this.deadlines.heardAtMs);
-    if (!this.busy) this.#options.onBusy(true);
+    if (kind === "watch") this.#watches.add(id);
+    else if (!this.busy) this.#options.onBusy(true);
     this.rules.opened(stream);
     stream.begin([this.#encoder.encode(stable), varying]);
     // §5.1.1: the numbers of a connection are used up.
@@ -94,6 +108,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
 
   override forget(streamId: number): void {
     super.forget(streamId);
+    this.#watches.delete(streamId);
     if (!this.busy) this.#options.onBusy(false);
     if (this.#retired) this.#endIfDone();
     else this.#options.onRoom();

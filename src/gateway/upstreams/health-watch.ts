@@ -1,0 +1,142 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { noBytes, readHeaderField } from "../carriers/index.ts";
+import {
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus as Status,
+  HealthCheckResponseSchema,
+} from "../gen/grpc/health/v1/health_pb.ts";
+import type { AnswerReceiver, AnswerSection, ClientConnection, ClientStream } from "../http2/client/index.ts";
+import { ErrorCode, StableFields } from "../http2/index.ts";
+import { ConnectBackoff } from "./connect-backoff.ts";
+import type { UpstreamAddress } from "./upstream-address.ts";
+
+/** Bytes of a message that says how a server is. 1 KiB: it is one number. */
+const messageBytesMax = 1_024;
+
+/** Bytes before each message: its flags and its length (gRPC over HTTP/2, "Length-Prefixed-Message"). */
+const prefixBytes = 5;
+
+/** gRPC's code for a method that a server does not have. */
+const unimplemented = "12";
+
+/**
+ * Asks a server how a service is, for as long as its connection takes calls (gRFC A17). Until it has said SERVING, it is
+ * not healthy; a server without `grpc.health.v1` is. If the answer ends, the question is repeated, with a back-off.
+ */
+export class HealthWatch implements AnswerReceiver {
+  readonly #connection: ClientConnection;
+  readonly #told: (healthy: boolean) => void;
+  readonly #fields: StableFields;
+  readonly #question: Buffer;
+  readonly #backoff = new ConnectBackoff();
+  #stream: ClientStream | undefined;
+  #begunAtMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+  /** What has come of a message that is not complete. */
+  #rest: Uint8Array = noBytes;
+
+  constructor(
+    connection: ClientConnection,
+    { scheme, authority }: UpstreamAddress,
+    service: string,
+    told: (healthy: boolean) => void,
+  ) {
+    this.#connection = connection;
+    this.#told = told;
+    const path = "/grpc.health.v1.Health/Watch";
+    const target = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
+    this.#fields = new StableFields([...target, "te", "trailers", "content-type", "application/grpc+proto"]);
+    const message = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service }));
+    this.#question = Buffer.alloc(prefixBytes + message.byteLength);
+    this.#question.writeUInt32BE(message.byteLength, 1);
+    this.#question.set(message, prefixBytes);
+  }
+
+  /** Asks. There must be room for a stream. */
+  start(): void {
+    this.#begunAtMs = performance.now();
+    this.#rest = noBytes;
+    this.#stream = this.#connection.open(this.#fields, noBytes, this, "watch");
+    this.#stream.end(this.#question);
+  }
+
+  /** Asks no more. */
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    this.#drop();
+  }
+
+  onHead({ fields, httpStatus }: AnswerSection, ended: boolean): void {
+    if (ended) this.#ended(fields);
+    else if (httpStatus !== 200) this.#fail();
+  }
+
+  onData(piece: Uint8Array): boolean {
+    this.#stream?.consumed(piece.byteLength);
+    const bytes = Buffer.concat([this.#rest, piece]);
+    let at = 0;
+    while (bytes.byteLength - at >= prefixBytes) {
+      const length = bytes.readUInt32BE(at + 1);
+      if (bytes[at] !== 0 || length > messageBytesMax) return this.#fail();
+      const end = at + prefixBytes + length;
+      if (end > bytes.byteLength) break;
+      if (!this.#take(bytes.subarray(at + prefixBytes, end))) return this.#fail();
+      at = end;
+    }
+    this.#rest = bytes.subarray(at);
+    return false;
+  }
+
+  onEnd(trailer: AnswerSection | undefined): void {
+    this.#ended(trailer?.fields ?? []);
+  }
+
+  onReset(): void {
+    this.#fail();
+  }
+
+  onWritable(): void {}
+
+  #take(message: Uint8Array): boolean {
+    try {
+      const { status } = fromBinary(HealthCheckResponseSchema, message);
+      this.#backoff.succeeded();
+      this.#told(status === Status.SERVING);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #ended(trailer: readonly string[]): void {
+    this.#stream = undefined;
+    if (readHeaderField(trailer, "grpc-status") === unimplemented) this.#told(true);
+    else this.#fail();
+  }
+
+  /** Takes the server for one that is not healthy, and asks again later. */
+  #fail(): false {
+    this.#drop();
+    if (this.#stopped || this.#timer !== undefined) return false;
+    const untilMs = this.#backoff.failed(this.#begunAtMs);
+    this.#timer = setTimeout(() => this.#again(), Math.max(0, untilMs - performance.now())).unref();
+    this.#told(false);
+    return false;
+  }
+
+  #again(): void {
+    this.#timer = undefined;
+    if (this.#connection.room > 0) this.start();
+    else this.#fail();
+  }
+
+  #drop(): void {
+    const stream = this.#stream;
+    this.#stream = undefined;
+    if (stream === undefined) return;
+    stream.receiver = undefined;
+    stream.reset(ErrorCode.cancel);
+  }
+}

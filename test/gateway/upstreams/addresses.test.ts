@@ -1,0 +1,300 @@
+import { toBinary } from "@bufbuild/protobuf";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService, WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  createGrpcTransport,
+  createUpstream,
+  type Upstream,
+  type UpstreamOptions,
+} from "../../../src/gateway/client/index.ts";
+import { createGateway } from "../../../src/gateway/index.ts";
+import { createCertificate } from "../../support/carriers/certificate.ts";
+import { frameType } from "../../support/carriers/http2-frames.ts";
+import { within } from "../../support/deadline.ts";
+import { envelope, grpcAnswer, type Script, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
+
+// Which servers calls go to: the addresses of a name as they change, those that cannot be reached, the less loaded one.
+
+const ok = envelope(
+  toBinary(WaterBedResponseSchema, { $typeName: "greenhouse.v1.WaterBedResponse", bed: 7n, liters: 3, note: "" }),
+);
+const answering: Script = { request: (connection, id) => connection.send(...grpcAnswer(id, ok)) };
+
+function portOf(baseUrl: string): number {
+  return Number(new URL(baseUrl).port);
+}
+
+interface TestClient extends AsyncDisposable {
+  readonly greenhouse: Client<typeof GreenhouseService>;
+  readonly upstream: Upstream;
+}
+
+function clientOf(options: UpstreamOptions): TestClient {
+  const upstream = createUpstream(options);
+  const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
+  return { greenhouse, upstream, [Symbol.asyncDispose]: () => upstream.close() };
+}
+
+/** What a call ends with: "ok", or its code and message. */
+async function outcomeOf({ greenhouse }: TestClient): Promise<string> {
+  try {
+    await within(greenhouse.waterBed({}), "a call");
+    return "ok";
+  } catch (error) {
+    const { code, rawMessage } = ConnectError.from(error);
+    return `${Code[code]}: ${rawMessage}`;
+  }
+}
+
+/** Three servers, at three addresses with one port. */
+async function threeServers(script: Script) {
+  const first = await startScriptedServer(script);
+  const port = portOf(first.baseUrl);
+  const second = await startScriptedServer(script, { host: "127.0.0.2", port });
+  const third = await startScriptedServer(script, { host: "127.0.0.3", port });
+  const servers = [first, second, third];
+  return {
+    port,
+    servers,
+    [Symbol.asyncDispose]: async () => {
+      for (const server of servers) await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("calls are spread over all addresses of a name", async () => {
+  await using three = await threeServers(answering);
+  const hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
+  await using client = clientOf({
+    addresses: `dns:plants.example:${three.port}`,
+    lookup: async () => hosts.map((address) => ({ address })),
+  });
+  for (let round = 0; round < 15; round++) {
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => outcomeOf(client)));
+    expect(new Set(outcomes)).toEqual(new Set(["ok"]));
+  }
+  for (const { requests, connections } of three.servers) {
+    expect(requests).toBeGreaterThan(15);
+    expect(connections).toBe(1);
+  }
+  expect(client.upstream.load).toEqual({ servers: 3, connections: 3, calls: 0, waitingCalls: 0, queuedBytes: 0 });
+});
+
+test("a call goes to the server that has fewer", async () => {
+  // The first server keeps its calls.
+  let keeps = true;
+  await using busy = await startScriptedServer({
+    request: (connection, id) => (keeps ? undefined : connection.send(...grpcAnswer(id, ok))),
+  });
+  await using idle = await startScriptedServer(answering);
+  await using client = clientOf({ addresses: [busy.baseUrl, idle.baseUrl] });
+  const controller = new AbortController();
+  const kept: Promise<unknown>[] = [];
+  while (busy.requests === 0) {
+    const call = client.greenhouse.waterBed({}, { signal: controller.signal }).catch(() => undefined);
+    kept.push(call);
+    await Promise.race([call, new Promise(setImmediate)]);
+  }
+  await expect.poll(() => client.upstream.load.calls).toBe(busy.requests);
+  const before = busy.requests;
+  for (let i = 0; i < 20; i++) expect(await outcomeOf(client)).toBe("ok");
+  expect(busy.requests).toBe(before);
+  keeps = false;
+  controller.abort();
+  await Promise.all(kept);
+});
+
+test("new addresses of a name are found, and those that are gone are left once their calls have ended", async () => {
+  const answers: (() => void)[] = [];
+  await using three = await threeServers({
+    request: (connection, id) => {
+      if (connection.requests === 1) answers.push(() => connection.send(...grpcAnswer(id, ok)));
+      else connection.send(...grpcAnswer(id, ok));
+    },
+  });
+  const [old, other] = three.servers;
+  let hosts = ["127.0.0.1"];
+  await using client = clientOf({
+    addresses: `dns:plants.example:${three.port}`,
+    resolveEveryMs: 1,
+    lookup: async () => hosts.map((address) => ({ address })),
+  });
+  const first = outcomeOf(client);
+  await expect.poll(() => old?.requests).toBe(1);
+  hosts = ["127.0.0.2"];
+  const second = outcomeOf(client);
+  const more: Promise<string>[] = [];
+  await expect
+    .poll(() => {
+      more.push(outcomeOf(client));
+      return other?.requests;
+    })
+    .toBeGreaterThan(0);
+  expect(old?.open).toBe(1);
+  for (const answer of answers) answer();
+  expect(new Set(await Promise.all([first, second, ...more]))).toEqual(new Set(["ok"]));
+  await expect.poll(() => old?.open).toBe(0);
+  expect(client.upstream.load.servers).toBe(1);
+});
+
+test("a name is looked up again when a connection is lost", async () => {
+  let lookups = 0;
+  let hosts = ["127.0.0.1"];
+  await using old = await startScriptedServer({ request: ({ socket }) => socket.destroy() });
+  const port = portOf(old.baseUrl);
+  await using other = await startScriptedServer(answering, { host: "127.0.0.2", port });
+  await using client = clientOf({
+    addresses: `dns:plants.example:${port}`,
+    lookup: async () => {
+      lookups++;
+      return hosts.map((address) => ({ address }));
+    },
+  });
+  await outcomeOf(client);
+  hosts = ["127.0.0.2"];
+  // Not more than once a second, however much is lost.
+  for (let i = 0; i < 10; i++) await outcomeOf(client);
+  expect({ lookups, requests: other.requests }).toEqual({ lookups: 1, requests: 0 });
+  await expect.poll(() => outcomeOf(client), { timeout: 5_000, interval: 100 }).toBe("ok");
+  expect(lookups).toBe(2);
+});
+
+test("looking a name up again opens no connection if nothing has changed", async () => {
+  await using server = await startScriptedServer(answering);
+  let lookups = 0;
+  await using client = clientOf({
+    addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
+    resolveEveryMs: 1,
+    lookup: async () => {
+      lookups++;
+      return [{ address: "127.0.0.1" }, { address: "127.0.0.1" }];
+    },
+  });
+  await expect
+    .poll(async () => {
+      expect(await outcomeOf(client)).toBe("ok");
+      return lookups;
+    })
+    .toBeGreaterThan(3);
+  expect(server.connections).toBe(1);
+  expect(client.upstream.load.servers).toBe(1);
+});
+
+test.each([
+  { name: "is not known", lookup: () => Promise.reject(new Error("ENOTFOUND")), says: "ENOTFOUND" },
+  { name: "has no address", lookup: () => Promise.resolve([]), says: "it has no address" },
+  { name: "is not answered", lookup: () => new Promise<never>(() => undefined), says: "no answer within 50 ms" },
+])("a name that $name fails calls, and is left alone for a while", async ({ lookup, says }) => {
+  let lookups = 0;
+  await using client = clientOf({
+    addresses: "dns:plants.example:1",
+    limits: { connectTimeoutMs: 50 },
+    lookup: () => {
+      lookups++;
+      return lookup();
+    },
+  });
+  expect(client.upstream.ready).toBe(true);
+  for (let i = 0; i < 3; i++) {
+    expect(await outcomeOf(client)).toBe(`Unavailable: cannot look up plants.example: ${says}`);
+    expect(client.upstream.ready).toBe(false);
+  }
+  expect(lookups).toBe(1);
+});
+
+test("a name keeps its servers while it cannot be looked up", async () => {
+  await using server = await startScriptedServer(answering);
+  let lookups = 0;
+  await using client = clientOf({
+    addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
+    resolveEveryMs: 1,
+    lookup: async () => {
+      if (lookups++ > 0) throw new Error("EAI_AGAIN");
+      return [{ address: "127.0.0.1" }];
+    },
+  });
+  await expect
+    .poll(async () => {
+      expect(await outcomeOf(client)).toBe("ok");
+      return lookups;
+    })
+    .toBe(2);
+  for (let i = 0; i < 5; i++) expect(await outcomeOf(client)).toBe("ok");
+});
+
+test("the system looks up a name, under TLS its certificate must have that name", async () => {
+  const certificate = createCertificate("server");
+  await using server = await startScriptedServer(answering);
+  await using plain = clientOf({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
+  expect(await outcomeOf(plain)).toBe("ok");
+
+  const gateway = createGateway({ routes: () => undefined });
+  const tls = await gateway.listen({ host: "127.0.0.1", port: 0, tls: certificate });
+  await using named = clientOf({ addresses: `dns:localhost:${tls.port}`, tls: { ca: certificate.cert } });
+  expect(await outcomeOf(named)).toMatch(/^Unimplemented/);
+  await using other = clientOf({
+    addresses: `dns:elsewhere.example:${tls.port}`,
+    tls: { ca: certificate.cert },
+    lookup: async () => [{ address: "127.0.0.1" }],
+  });
+  expect(await outcomeOf(other)).toMatch(
+    /^Unavailable: cannot connect to elsewhere\.example:\d+ \(127\.0\.0\.1\): .*elsewhere\.example/,
+  );
+  await gateway.close();
+});
+
+test("no call fails because one of several servers cannot be reached", async () => {
+  const gone = await startScriptedServer(answering);
+  await gone[Symbol.asyncDispose]();
+  await using server = await startScriptedServer(answering);
+  for (let round = 0; round < 10; round++) {
+    await using client = clientOf({ addresses: [gone.baseUrl, server.baseUrl] });
+    for (let i = 0; i < 5; i++) expect(await outcomeOf(client)).toBe("ok");
+    expect(client.upstream.ready).toBe(true);
+  }
+  await using none = clientOf({ addresses: [gone.baseUrl, gone.baseUrl.replace("127.0.0.1", "127.0.0.2")] });
+  expect(await outcomeOf(none)).toMatch(/^Unavailable: cannot connect to 127\.0\.0\.[12]:\d+: .*ECONNREFUSED/);
+  expect(none.upstream.ready).toBe(false);
+});
+
+test("connections are replaced by their age, without a call that is lost", async () => {
+  await using server = await startScriptedServer(answering);
+  await using client = clientOf({ addresses: server.baseUrl, maxConnectionAgeMs: 20 });
+  while (server.connections < 4) expect(await outcomeOf(client)).toBe("ok");
+  await expect.poll(() => server.open).toBeLessThan(2);
+  expect(server.frames.some(({ type }) => type === frameType.goAway)).toBe(true);
+});
+
+test("transports share an upstream, which stays open when one of them is disposed of", async () => {
+  await using server = await startScriptedServer(answering);
+  const upstream = createUpstream({ addresses: server.baseUrl });
+  for (let i = 0; i < 3; i++) {
+    await using transport = createGrpcTransport({ baseUrl: upstream });
+    await createClient(GreenhouseService, transport).waterBed({});
+  }
+  expect(server.connections).toBe(1);
+  await upstream.close();
+  expect(upstream.ready).toBe(false);
+  const late = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream })).waterBed({});
+  await expect(late).rejects.toMatchObject({ code: Code.Unavailable });
+});
+
+test.each([
+  { options: { addresses: [] }, error: "an upstream has no addresses" },
+  { options: { addresses: ["http://a", "https://b"] }, error: "must all mean TLS" },
+  { options: { addresses: "dns://8.8.8.8/a" }, error: "is not the address of a server" },
+  { options: { addresses: "dns:" }, error: "is not the address of a server" },
+  { options: { addresses: "dns:a/b" }, error: "is not the address of a server" },
+  { options: { addresses: "http://a", resolveEveryMs: 0 }, error: "resolveEveryMs must be from 1" },
+  { options: { addresses: "http://a", maxConnectionAgeMs: Number.NaN }, error: "maxConnectionAgeMs must be from 1" },
+  { options: { addresses: "http://a", limits: { waitingCalls: -1 } }, error: "limits.waitingCalls must be from 1" },
+  { options: { addresses: "http://a", limits: { idleTimeoutMs: 2 ** 31 } }, error: "limits.idleTimeoutMs must be" },
+])("$options is refused", ({ options, error }) => {
+  expect(() => createUpstream(options)).toThrow(error);
+});
+
+test("options of an upstream are refused beside it", () => {
+  const baseUrl = createUpstream({ addresses: "http://a" });
+  expect(() => createGrpcTransport({ baseUrl, tls: {} })).toThrow("tls is an option of the upstream");
+});

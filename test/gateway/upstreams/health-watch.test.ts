@@ -1,0 +1,192 @@
+import { toBinary } from "@bufbuild/protobuf";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService, WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport, createUpstream, type Upstream } from "../../../src/gateway/client/index.ts";
+import { HealthCheckRequestSchema } from "../../../src/gateway/gen/grpc/health/v1/health_pb.ts";
+import {
+  dataFrame,
+  type Frame,
+  frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+} from "../../support/carriers/http2-frames.ts";
+import { within } from "../../support/deadline.ts";
+import {
+  envelope,
+  grpcAnswer,
+  grpcHead,
+  type ScriptedConnection,
+  type ScriptedServer,
+  startScriptedServer,
+} from "../../support/gateway/scripted-http2-server.ts";
+
+// Where calls go while servers say by grpc.health.v1 how they are, and what they say instead.
+
+const ok = envelope(
+  toBinary(WaterBedResponseSchema, { $typeName: "greenhouse.v1.WaterBedResponse", bed: 7n, liters: 3, note: "" }),
+);
+const service = "greenhouse.v1.GreenhouseService";
+const question = envelope(
+  toBinary(HealthCheckRequestSchema, { $typeName: "grpc.health.v1.HealthCheckRequest", service }),
+);
+
+/** A message of `Watch`: field 1 is its status. */
+function status(value: number): Buffer {
+  return envelope(Buffer.of(8, value));
+}
+
+const serving = status(1);
+const notServing = status(2);
+
+interface WatchedServer extends ScriptedServer {
+  /** Sends more to those who watch. */
+  say(frames: (streamId: number) => readonly Frame[]): void;
+  readonly watches: number;
+  readonly calls: number;
+}
+
+/** A server that says first how it is. */
+async function startWatchedServer(
+  first: (streamId: number) => readonly Frame[],
+  opening?: readonly Frame[],
+): Promise<WatchedServer> {
+  const watches: (readonly [ScriptedConnection, number])[] = [];
+  const questions = new Set<string>();
+  let calls = 0;
+  const server = await startScriptedServer({
+    ...(opening && { opening }),
+    frame: ({ index }, { type, streamId, payload }) => {
+      if (type === frameType.data && payload.equals(question)) questions.add(`${index} ${streamId}`);
+    },
+    request: (connection, id) => {
+      if (questions.has(`${connection.index} ${id}`)) {
+        watches.push([connection, id]);
+        connection.send(...first(id));
+      } else {
+        calls++;
+        connection.send(...grpcAnswer(id, ok));
+      }
+    },
+  });
+  return Object.defineProperties(Object.create(server), {
+    watches: { get: () => watches.length },
+    calls: { get: () => calls },
+    say: {
+      value: (frames: (streamId: number) => readonly Frame[]) => {
+        for (const [connection, id] of watches) connection.send(...frames(id));
+      },
+    },
+  });
+}
+
+function says(...messages: readonly Uint8Array[]): (streamId: number) => readonly Frame[] {
+  return (id) => [headersFrame(id, grpcHead), ...messages.map((message) => dataFrame(id, message))];
+}
+
+function ends(code: string): (streamId: number) => readonly Frame[] {
+  return (id) => [headersFrame(id, [...grpcHead, ["grpc-status", code]], frameFlag.endStream)];
+}
+
+interface TestClient extends AsyncDisposable {
+  readonly greenhouse: Client<typeof GreenhouseService>;
+  readonly upstream: Upstream;
+}
+
+function clientOf(...addresses: readonly string[]): TestClient {
+  const upstream = createUpstream({ addresses, healthService: service });
+  const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
+  return { greenhouse, upstream, [Symbol.asyncDispose]: () => upstream.close() };
+}
+
+async function outcomeOf({ greenhouse }: TestClient): Promise<string> {
+  try {
+    await within(greenhouse.waterBed({}), "a call");
+    return "ok";
+  } catch (error) {
+    const { code, rawMessage } = ConnectError.from(error);
+    return `${Code[code]}: ${rawMessage}`;
+  }
+}
+
+const unhealthy = "Unavailable: no server is healthy";
+
+function setting(id: number, value: number): Frame {
+  const payload = Buffer.alloc(6);
+  payload.writeUInt16BE(id, 0);
+  payload.writeUInt32BE(value, 2);
+  return frame(frameType.settings, 0, 0, payload);
+}
+
+test.each([
+  { name: "is SERVING", first: says(serving), want: "ok" },
+  { name: "is NOT_SERVING", first: says(notServing), want: unhealthy },
+  { name: "has no such service", first: says(status(3)), want: unhealthy },
+  { name: "says nothing of itself", first: says(envelope(Buffer.alloc(0))), want: unhealthy },
+  { name: "has no grpc.health.v1", first: ends("12"), want: "ok" },
+  { name: "may not be asked", first: ends("7"), want: unhealthy },
+  { name: "sends no message", first: says(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff)), want: unhealthy },
+  { name: "sends a message that is too long", first: says(Buffer.of(0, 1, 0, 0, 0)), want: unhealthy },
+  { name: "compresses", first: says(envelope(Buffer.of(8, 1), 1)), want: unhealthy },
+  {
+    name: "cuts its message in two",
+    first: (id: number) => [
+      headersFrame(id, grpcHead),
+      dataFrame(id, serving.subarray(0, 6)),
+      dataFrame(id, serving.subarray(6)),
+    ],
+    want: "ok",
+  },
+  { name: "has one stream for all", first: says(notServing), opening: [setting(3, 1)], want: "ok" },
+])("a server that $name gets calls, or they fail at once", async ({ first, opening, want }) => {
+  await using server = await startWatchedServer(first, opening);
+  await using client = clientOf(server.baseUrl);
+  expect(await outcomeOf(client)).toBe(want);
+  expect(server.calls).toBe(want === "ok" ? 1 : 0);
+  expect(client.upstream.ready).toBe(want === "ok");
+  expect(client.upstream.load.calls).toBe(0);
+});
+
+test("calls go where the servers are healthy, as they say it", async () => {
+  await using one = await startWatchedServer(says(serving));
+  await using other = await startWatchedServer(says(notServing));
+  await using client = clientOf(one.baseUrl, other.baseUrl);
+  for (let i = 0; i < 20; i++) expect(await outcomeOf(client)).toBe("ok");
+  expect(other.calls).toBe(0);
+  await expect.poll(() => other.watches).toBe(1);
+
+  other.say((id) => [dataFrame(id, serving)]);
+  await within(
+    (async () => {
+      while (other.calls === 0) await outcomeOf(client);
+    })(),
+    "a call to the server that has got well",
+  );
+  one.say((id) => [dataFrame(id, notServing)]);
+  await expect
+    .poll(async () => {
+      const before = one.calls;
+      await Promise.all(Array.from({ length: 10 }, () => outcomeOf(client)));
+      return one.calls - before;
+    })
+    .toBe(0);
+  expect({ one: one.watches, other: other.watches }).toEqual({ one: 1, other: 1 });
+});
+
+test("a server that ends its answer is asked again after a while", async () => {
+  let answers = 0;
+  await using server = await startWatchedServer((id) => (answers++ === 0 ? ends("14")(id) : says(serving)(id)));
+  await using client = clientOf(server.baseUrl);
+  expect(await outcomeOf(client)).toBe(unhealthy);
+  await expect.poll(() => outcomeOf(client), { timeout: 5_000, interval: 100 }).toBe("ok");
+  expect({ answers, connections: server.connections }).toEqual({ answers: 2, connections: 1 });
+});
+
+test("an upstream that watches its server is closed at once", async () => {
+  await using server = await startWatchedServer(says(serving));
+  const client = clientOf(server.baseUrl);
+  await outcomeOf(client);
+  await within(client.upstream.close(), "the end", 5_000);
+  await expect.poll(() => server.open).toBe(0);
+});

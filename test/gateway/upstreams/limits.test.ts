@@ -1,0 +1,184 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { toBinary } from "@bufbuild/protobuf";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import {
+  GreenhouseService,
+  RecordReadingsResponseSchema,
+  WaterBedResponseSchema,
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  createGrpcTransport,
+  createUpstream,
+  type Upstream,
+  type UpstreamOptions,
+} from "../../../src/gateway/client/index.ts";
+import { frame, frameType, resetFrame } from "../../support/carriers/http2-frames.ts";
+import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { within } from "../../support/deadline.ts";
+import { envelope, grpcAnswer, type Script, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
+
+// What each limit of an upstream does, made small enough to be reached.
+
+const ok = envelope(
+  toBinary(WaterBedResponseSchema, { $typeName: "greenhouse.v1.WaterBedResponse", bed: 7n, liters: 3, note: "" }),
+);
+const answering: Script = { request: (connection, id) => connection.send(...grpcAnswer(id, ok)) };
+
+interface TestClient extends AsyncDisposable {
+  readonly greenhouse: Client<typeof GreenhouseService>;
+  readonly upstream: Upstream;
+}
+
+function clientOf(addresses: string, options: Omit<UpstreamOptions, "addresses">): TestClient {
+  const upstream = createUpstream({ addresses, ...options });
+  const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
+  return { greenhouse, upstream, [Symbol.asyncDispose]: () => upstream.drain(1) };
+}
+
+/** What a call ends with: "ok", or its code and message. */
+async function outcomeOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await within(call, "a call");
+    return "ok";
+  } catch (error) {
+    const { code, rawMessage } = ConnectError.from(error);
+    return `${Code[code]}: ${rawMessage}`;
+  }
+}
+
+test("calls wait for a stream up to a limit", async () => {
+  const answers: (() => void)[] = [];
+  await using server = await startScriptedServer({
+    request: (connection, id) => answers.push(() => connection.send(...grpcAnswer(id, ok))),
+  });
+  await using client = clientOf(server.baseUrl, { limits: { waitingCalls: 2, callsPerConnection: 1 } });
+  const call = (): Promise<string> => outcomeOf(client.greenhouse.waterBed({}));
+  const first = call();
+  await expect.poll(() => answers.length).toBe(1);
+  const waiting = [call(), call()];
+  await expect.poll(() => client.upstream.load).toMatchObject({ calls: 1, waitingCalls: 2 });
+  expect(await call()).toBe("ResourceExhausted: too many calls wait for the server");
+  for (let i = 0; i < 3; i++) {
+    answers[i]?.();
+    await expect.poll(() => answers.length).toBe(Math.min(i + 2, 3));
+  }
+  expect(await Promise.all([first, ...waiting])).toEqual(["ok", "ok", "ok"]);
+});
+
+test("a connection has no more calls at once than the limit says", async () => {
+  await using server = await startScriptedServer({});
+  await using client = clientOf(server.baseUrl, { limits: { callsPerConnection: 2 } });
+  const calls = Array.from({ length: 6 }, () => outcomeOf(client.greenhouse.waterBed({})));
+  await expect.poll(() => server.requests).toBe(2);
+  await expect.poll(() => client.upstream.load).toMatchObject({ calls: 2, waitingCalls: 4 });
+  await client.upstream.drain(1);
+  await Promise.all(calls);
+});
+
+test("a server that has not spoken yet is trusted with some calls", async () => {
+  const server = createServer((socket) => socket.on("error", () => undefined).resume());
+  const baseUrl = await listenOnLoopback(server);
+  const client = clientOf(baseUrl, { limits: { streamsBeforeSettings: 3 } });
+  const calls = Array.from({ length: 6 }, () => outcomeOf(client.greenhouse.waterBed({})));
+  await expect.poll(() => client.upstream.load).toMatchObject({ calls: 3, waitingCalls: 3 });
+  await client.upstream.drain(1);
+  await Promise.all(calls);
+  server.close();
+  await once(server, "close");
+});
+
+test("calls that begin fail while too many bytes wait to be sent", async () => {
+  // It never opens its window, of 65,535 bytes.
+  await using server = await startScriptedServer({});
+  await using client = clientOf(server.baseUrl, { limits: { queuedBytes: 20_000 } });
+  const note = "n".repeat(70_000);
+  const controller = new AbortController();
+  const large = [1, 2].map((bed) =>
+    outcomeOf(client.greenhouse.waterBed({ bed: BigInt(bed), note }, { signal: controller.signal })),
+  );
+  await expect.poll(() => client.upstream.load.queuedBytes).toBeGreaterThan(20_000);
+  expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe("ResourceExhausted: too many bytes wait to be sent");
+  controller.abort();
+  await Promise.all(large);
+  expect(client.upstream.load.queuedBytes).toBe(0);
+});
+
+test("a server that does not complete the handshake is given up", async () => {
+  const server = createServer((socket) => socket.on("error", () => undefined).resume());
+  const baseUrl = await listenOnLoopback(server);
+  await using client = clientOf(baseUrl.replace("http:", "https:"), { limits: { connectTimeoutMs: 50 } });
+  expect(await outcomeOf(client.greenhouse.waterBed({}))).toMatch(
+    /^Unavailable: cannot connect to 127\.0\.0\.1:\d+: no connection within 50 ms$/,
+  );
+  server.close();
+  await once(server, "close");
+});
+
+test("calls that are not answered end some time after the upstream was closed", async () => {
+  await using server = await startScriptedServer({});
+  const { greenhouse, upstream } = clientOf(server.baseUrl, { limits: { closeTimeoutMs: 50 } });
+  const call = outcomeOf(greenhouse.waterBed({}));
+  await expect.poll(() => server.requests).toBe(1);
+  await within(upstream.close(), "the end", 5_000);
+  expect(await call).toBe("Unavailable: the connection was lost");
+  expect(upstream.load).toMatchObject({ connections: 0, calls: 0 });
+});
+
+test("a drain lets calls end, and lasts no longer than they do", async () => {
+  const asked = Promise.withResolvers<() => void>();
+  await using server = await startScriptedServer({
+    request: (connection, id) => asked.resolve(() => connection.send(...grpcAnswer(id, ok))),
+  });
+  const { greenhouse, upstream } = clientOf(server.baseUrl, {});
+  const call = outcomeOf(greenhouse.waterBed({}));
+  const answer = await asked.promise;
+  const drained = upstream.drain(60_000);
+  expect(upstream.ready).toBe(false);
+  expect(await outcomeOf(greenhouse.waterBed({}))).toMatch(/^Unavailable/);
+  answer();
+  await within(drained, "the end", 5_000);
+  expect(await call).toBe("ok");
+});
+
+test("a connection without calls is closed after a while, and the next call opens another", async () => {
+  await using server = await startScriptedServer(answering);
+  await using client = clientOf(server.baseUrl, { limits: { idleTimeoutMs: 50 } });
+  expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe("ok");
+  await expect.poll(() => server.open, { timeout: 10_000 }).toBe(0);
+  expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe("ok");
+  expect(server.connections).toBe(2);
+});
+
+test.each([
+  { sentBytes: 60_000, attempts: 2, want: "ok" },
+  { sentBytes: 70_000, attempts: 1, want: "Unavailable: the server has refused the call" },
+])("a stream of $sentBytes bytes that is refused is sent $attempts times", async ({ sentBytes, attempts, want }) => {
+  let received = 0;
+  const refused = Promise.withResolvers<void>();
+  await using server = await startScriptedServer({
+    // Room for both attempts.
+    opening: [frame(frameType.settings, 0, 0), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))],
+    frame: (connection, { type, streamId, payload }) => {
+      if (type !== frameType.data) return;
+      received += payload.byteLength;
+      // What its window lets through of the message, which is all that it can know of.
+      if (received < Math.min(sentBytes, 65_000) || streamId !== 1) return;
+      connection.send(resetFrame(streamId, 7));
+      refused.resolve();
+    },
+    request: (connection, id) => {
+      const answer = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 1, meanDegreesCelsius: 0 } as const;
+      connection.send(...grpcAnswer(id, envelope(toBinary(RecordReadingsResponseSchema, answer))));
+    },
+  });
+  await using client = clientOf(server.baseUrl, {});
+  async function* input(): AsyncGenerator<{ sensor: string }> {
+    yield { sensor: "x".repeat(sentBytes) };
+    await refused.promise;
+  }
+  expect(await outcomeOf(client.greenhouse.recordReadings(input()))).toBe(want);
+  const streams = server.frames.filter(({ type }) => type === frameType.headers).map(({ streamId }) => streamId);
+  expect(streams).toHaveLength(attempts);
+});
