@@ -36,8 +36,10 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
       "fetch",
       "openapi",
       "protocols",
+      "proxy",
       "trusted-proxies",
       "rest",
+      "upstreams",
       "zlib",
     ].map((room) => `gateway/${room}`),
   },
@@ -66,7 +68,12 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
       (room) => `gateway/${room}`,
     ),
   },
-  { from: "gateway/proxy", to: ["gateway/gen"] },
+  {
+    from: "gateway/proxy",
+    to: ["binary", "calls", "carriers", "client", "gen", "protocols", "rest", "upstreams", "zlib"].map(
+      (room) => `gateway/${room}`,
+    ),
+  },
   { from: "gateway/upstreams", to: ["carriers", "gen", "http2", "http2/client"].map((room) => `gateway/${room}`) },
   { from: "gateway/http2/client", to: ["gateway/http2"] },
   { from: "gateway/docs-page", to: ["gateway/calls", "gateway/protocols"] },
@@ -170,7 +177,7 @@ test.each(["index.ts", "fetch/entry.ts"])("gateway/%s loads nothing of what has 
   expect(files.size).toBeGreaterThan(50);
   expect(
     [...files].filter((file) =>
-      /^gateway\/(check|client|conventions|docs-page|gen\/grpc|health|http2\/client|metrics|opentelemetry|reflection|upstreams)\//.test(
+      /^gateway\/(check|client|conventions|docs-page|gen\/grpc|health|http2\/client|metrics|opentelemetry|proxy|reflection|upstreams)\//.test(
         file,
       ),
     ),

@@ -2,7 +2,7 @@ import type { ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
-import { createServing, type ServingOptions } from "./calls/index.ts";
+import { createServing, type Platform, type Serving, type ServingOptions } from "./calls/index.ts";
 import { type BoundAddress, type GatewayLoad, Listener, type ListenOptions } from "./carriers/sockets/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
@@ -54,12 +54,22 @@ export interface Gateway extends FetchGateway {
  * of `trustedProxies` that is not an address
  */
 export function createGateway(options: GatewayOptions): Gateway {
-  const serving = createServing(options, {
+  return assembleGateway(createNodeServing(options), options);
+}
+
+/** Creates the {@link Serving} of a gateway on node. Throws as {@link createGateway} does. */
+export function createNodeServing(options: GatewayOptions, createCodecs?: Platform["createCodecs"]): Serving {
+  return createServing(options, {
     compressions: [gzip, brotli, zstd],
     parsedMethods,
     trustedProxies: options.trustedProxies && createTrustedProxies(options.trustedProxies),
     commonJsPrototype,
+    ...(createCodecs && { createCodecs }),
   });
+}
+
+/** Puts the carriers of node before a {@link Serving}. */
+export function assembleGateway(serving: Serving, options: GatewayOptions): Gateway {
   const listener = new Listener(serving);
   return {
     handler: createNodeHandler(serving, options),

@@ -36,14 +36,14 @@ export interface NodeHandlerOptions {
 
 /** Creates the handler that serves a gateway's RPCs inside another server. */
 export function createNodeHandler(serving: Serving, options: NodeHandlerOptions): NodeHandler {
-  const { table, limits, serve, refuse } = serving;
+  const { limits, serve, refuse } = serving;
   const { fallback, contextValues } = options;
   const handle: NodeHandler = (request, response, next) => {
     const sent = request.url ?? "";
     const common = new CommonHeaderFields(request.rawHeaders);
     const targetOrProblem = readTarget(request, common, limits);
     const target = typeof targetOrProblem === "string" ? targetOrProblem : sent;
-    const match = matchRequest(table, { httpMethod: request.method ?? "", target, common });
+    const match = matchRequest(serving.table, { httpMethod: request.method ?? "", target, common });
     // A request that matches nothing belongs to the other server, and is passed on untouched.
     if (match.kind === "unmatched" && match.unknown) {
       if (next !== undefined) return next();

@@ -17,6 +17,8 @@ import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.t
 import { exchangeHttp2 } from "../support/carriers/http2-connection.ts";
 import type { Address, Field, HttpRequest } from "../support/carriers/exchange.ts";
 import { within } from "../support/deadline.ts";
+import { startProxy } from "../support/gateway/proxy.ts";
+import { envelope, grpcAnswer, type Script, startScriptedServer } from "../support/gateway/scripted-http2-server.ts";
 import { startGreenhouse, waterBedProcedure } from "../support/gateway/greenhouse.ts";
 
 // Every identifier of the gateway, with what brings it about.
@@ -103,6 +105,11 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
       readiness.startDraining();
       for await (const _ of watch(health));
     }),
+  ERR_UPSTREAM_UNAVAILABLE: () => codeOfUpstream({ request: ({ socket }) => socket.destroy() }),
+  ERR_UPSTREAM_ANSWER: () =>
+    codeOfUpstream({
+      request: (connection, id) => connection.send(...grpcAnswer(id, envelope(Buffer.of(0xff)))),
+    }),
   ERR_HANDLER_FAILED: { sent: water("{}"), implementation: { waterBed: fails } },
   ERR_REQUEST_FAILED: { sent: water("{}"), options: { admit: fails } },
   ERR_ANSWER_FAILED: { sent: water("{}"), options: { interceptors: [noFields] } },
@@ -119,6 +126,17 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_OPTIONS: () => codeOfThrown(() => createGateway({ routes: () => {}, trustedProxies: { addresses: ["here"] } })),
   ERR_HEADER_FIELD: codeOfWrongField,
 };
+
+/** Returns the identifier for what an upstream does to a call of REST. */
+async function codeOfUpstream(script: Script): Promise<unknown> {
+  await using upstream = await startScriptedServer(script);
+  const seen: unknown[] = [];
+  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], {
+    onError: (_, error) => seen.push(errorCodeOf(error)),
+  });
+  await exchangeHttp1(proxy.address, get("/sensors/a/reading"));
+  return seen[0];
+}
 
 async function recordReadings(readings: AsyncIterable<unknown>): Promise<{ count: number }> {
   let count = 0;

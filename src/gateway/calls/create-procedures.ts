@@ -25,12 +25,19 @@ import { type CallView, toUnaryResponse } from "./call.ts";
 import {
   createMethodCodecs,
   type MessageInit,
+  type MethodCodecs,
   type Procedure,
   type StreamProcedure,
   type UnaryProcedure,
 } from "../protocols/index.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
+
+/** What the platform decides about procedures. */
+export interface CodecPlatform {
+  readonly commonJsPrototype?: (() => unknown) | undefined;
+  readonly createCodecs?: typeof createMethodCodecs;
+}
 
 /**
  * Runs the user's `routes` against Connect's own router, and prepares for each RPC what its calls need: the
@@ -42,7 +49,7 @@ export function createProcedures(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
-  commonJsPrototype: (() => unknown) | undefined,
+  { commonJsPrototype, createCodecs = createMethodCodecs }: CodecPlatform,
 ): { readonly procedures: readonly Procedure[]; readonly registry: Registry } {
   const connect = createConnectRouter(options);
   const base = { ...options, ...validateUniversalHandlerOptions(options) };
@@ -75,7 +82,8 @@ export function createProcedures(
   const registry = options.jsonOptions?.registry ?? createReachableRegistry(services);
   const procedures = added.map(({ spec, handler, own }) => {
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
-    return createProcedure(spec, handler, withTypes, jsonRules(withTypes));
+    const codecs = createCodecs(spec.method, withTypes, jsonRules(withTypes));
+    return createProcedure(spec, handler, withTypes, codecs);
   });
   return { procedures, registry };
 }
@@ -84,10 +92,9 @@ function createProcedure(
   spec: MethodImplSpec,
   handler: UniversalHandler,
   options: UniversalHandlerOptions,
-  rules: ReadJsonOptions,
+  codecs: MethodCodecs,
 ): Procedure {
   const { requestPath: name } = handler;
-  const codecs = createMethodCodecs(spec.method, options, rules);
   const common = { name, handler, options, codecs };
   if (spec.kind === "unary") {
     return { ...common, kind: "unary", method: spec.method, ...composeUnary(spec, options.interceptors) };

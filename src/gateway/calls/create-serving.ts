@@ -4,7 +4,7 @@ import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, ty
 import { type Failure, withCode } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
-import { httpError } from "../protocols/index.ts";
+import { type createMethodCodecs, httpError } from "../protocols/index.ts";
 import { createErrorRecordWriter, compileRestRoutes, type RestOptions, type RestRoutes } from "../rest/index.ts";
 import { toConnectError, toFault } from "./call-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
@@ -63,10 +63,13 @@ export interface Platform {
   readonly trustedProxies?: TrustedProxies | undefined;
   /** Returns the prototype of descriptors that a program in CommonJS makes with the same copy of protobuf-es. */
   readonly commonJsPrototype?: () => unknown;
+  /** Makes the codecs of each RPC. Default: those of its messages. */
+  readonly createCodecs?: typeof createMethodCodecs;
 }
 
 /** The functions of a gateway that its carriers call: they match, serve and refuse exchanges. */
 export interface Serving {
+  /** What matches. Read anew for each request: a proxy puts another in its place. */
   readonly table: MatchTable;
   readonly limits: Limits;
   readonly serve: Dispatch;
@@ -96,7 +99,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
       readMaxBytes: options.readMaxBytes ?? defaultReadMaxBytes,
     },
     ({ jsonOptions }) => ({ ...jsonRulesOf(jsonOptions), ...rest.json }),
-    platform.commonJsPrototype,
+    platform,
   );
   const jsonOptions = { registry, ...options.jsonOptions };
   const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry);

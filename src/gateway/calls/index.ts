@@ -4,9 +4,10 @@
  * match → admit → dispatch → unary or streaming call → answer. Knows procedures and their handlers; knows nothing of
  * sockets, or of how a protocol writes its messages.
  */
-export { createServing, type Serving, type ServingOptions } from "./create-serving.ts";
+export { createServing, type Platform, type Serving, type ServingOptions } from "./create-serving.ts";
 export type { CorsOptions } from "./cors.ts";
 export type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
 export { type Match, matchRequest } from "./match.ts";
 export type { FaultyRequest, OnFault } from "./faults.ts";
+export { beginAnswer } from "./stream-call.ts";
 export { type Admit, type AdmitRequest, type AnsweredRequest, idempotencyFieldKey } from "./hooks.ts";

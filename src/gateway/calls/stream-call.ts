@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { ConnectError, StreamRequest, StreamResponse } from "@connectrpc/connect";
+import type { ConnectError, HandlerContext, StreamRequest, StreamResponse } from "@connectrpc/connect";
 import {
   afterTurn,
   concatBytes,
@@ -271,6 +271,17 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     if (this.#messages !== undefined) endIterator(this.#messages);
     this.#messages = undefined;
   }
+}
+
+/**
+ * Sends the header of a stream's answer after this turn of the event loop, with the messages that come in it, instead of
+ * together with the first message. Not over REST, where an error without a message before it has a status of its own.
+ *
+ * @param context - what the handler of the stream was given
+ */
+export function beginAnswer(context: HandlerContext): void {
+  if (!("call" in context) || context.protocolName === "rest") return;
+  if (context.call instanceof StreamCall) afterTurn(beginCall, context.call);
 }
 
 function flushCall(call: StreamCall): void {

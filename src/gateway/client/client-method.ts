@@ -19,22 +19,26 @@ export interface CallSettings {
   readonly writeMaxBytes: number;
 }
 
+/** Makes the messages of one RPC bytes, and bytes messages. What it throws becomes `Internal`. */
+export interface ClientCodec {
+  encode(init: unknown): Uint8Array;
+  decode(bytes: Uint8Array): Message;
+}
+
 /** One RPC, as a transport calls it: what is the same in all its calls. */
 export class ClientMethod {
   readonly desc: DescMethod;
   readonly settings: CallSettings;
   /** How the header section begins, with the name of this client and without it. */
   readonly stable: StableFields;
-  readonly #encode: (message: Message) => Uint8Array;
-  readonly #decode: (bytes: Uint8Array) => Message;
+  readonly #codec: ClientCodec;
   #anonymous: StableFields | undefined;
 
-  constructor(desc: DescMethod, settings: CallSettings) {
+  constructor(desc: DescMethod, settings: CallSettings, codec: ClientCodec = createMessageCodec(desc)) {
     this.desc = desc;
     this.settings = settings;
     this.stable = new StableFields([...this.#fields(), "user-agent", userAgent]);
-    this.#encode = createBinaryWriter(desc.input, undefined);
-    this.#decode = createBinaryReader(desc.output, undefined);
+    this.#codec = codec;
   }
 
   /** How the header section begins if the caller names the program itself. */
@@ -72,11 +76,8 @@ export class ClientMethod {
   }
 
   #serialize(init: unknown): Uint8Array {
-    const { input } = this.desc;
     try {
-      const message = isMessage(init, input) ? init : create(input, init as MessageInitShape<typeof input>);
-      if (input.fields.length === 0 && message.$unknown === undefined) return noBytes;
-      return this.#encode(message);
+      return this.#codec.encode(init);
     } catch (error) {
       throw new ConnectError("the message cannot be encoded", Code.Internal, undefined, undefined, error);
     }
@@ -84,7 +85,7 @@ export class ClientMethod {
 
   #parse(bytes: Uint8Array): Message {
     try {
-      return this.#decode(bytes);
+      return this.#codec.decode(bytes);
     } catch (error) {
       const message = `the answer is not a valid ${this.desc.output.typeName}`;
       throw new ConnectError(message, Code.Internal, undefined, undefined, error);
@@ -102,6 +103,17 @@ export class ClientMethod {
     fields.push("grpc-accept-encoding", accepted);
     return fields;
   }
+}
+
+function createMessageCodec({ input, output }: DescMethod): ClientCodec {
+  const write = createBinaryWriter(input, undefined);
+  return {
+    encode: (init) => {
+      const message = isMessage(init, input) ? init : create(input, init as MessageInitShape<typeof input>);
+      return input.fields.length === 0 && message.$unknown === undefined ? noBytes : write(message);
+    },
+    decode: createBinaryReader(output, undefined),
+  };
 }
 
 const userAgent = "grpc-node-plantstore-gateway";

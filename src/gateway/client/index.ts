@@ -1,11 +1,16 @@
 /**
- * How does Node call a gRPC service? A transport for Connect's clients over the gateway's own HTTP/2: the entry
- * `@plantstore/gateway/client`.
+ * How does Node call a gRPC service? By a transport for Connect's clients, whose entry is `entry.ts`, or call by call, as
+ * a proxy does.
  *
  * `create-grpc-transport.ts` makes a call of what a client asks for; a call (`outgoing-call.ts`) gets a stream from an
  * upstream, sends its messages and ends once.
  */
+export { type CallSettings, type ClientCodec, ClientMethod } from "./client-method.ts";
+export type { CallInit } from "./outgoing-call.ts";
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
+export type { RequestFields } from "./request-fields.ts";
+export { type StreamAnswer, StreamCall } from "./stream-call.ts";
+export { type UnaryAnswer, UnaryCall } from "./unary-call.ts";
 export {
   createUpstream,
   type Upstream,

@@ -42,7 +42,7 @@ export class UnaryCall extends OutgoingCall {
     stream.end(this.#request);
   }
 
-  protected begun(): void {}
+  protected begun(_head: HeaderFields): void {}
 
   onWritable(): void {}
 
@@ -60,7 +60,7 @@ export class UnaryCall extends OutgoingCall {
     return false;
   }
 
-  protected failed(error: ConnectError): void {
+  protected failed(error: ConnectError, _trailer: HeaderFields | undefined): void {
     this.#reject(error);
   }
 

@@ -27,6 +27,8 @@ export type GatewayErrorCode =
   | "ERR_HEALTH_SERVICE"
   | "ERR_HEALTH_WATCHERS"
   | "ERR_SERVER_STOPPING"
+  | "ERR_UPSTREAM_UNAVAILABLE"
+  | "ERR_UPSTREAM_ANSWER"
   // Faults, which no answer reveals: the last argument of `onFault`.
   | "ERR_HANDLER_FAILED"
   | "ERR_REQUEST_FAILED"

@@ -28,11 +28,12 @@ export interface FetchContext {
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 
 /** Creates the handler of a gateway for Fetch requests. */
-export function createFetchHandler({ table, limits, serve, refuse }: Serving): FetchHandler {
+export function createFetchHandler(serving: Serving): FetchHandler {
+  const { limits, serve, refuse } = serving;
   return async (request, { peer, contextValues, next } = {}) => {
     const exchange = new FetchExchange(request, peer);
     const problem = problemOf(exchange, limits);
-    const match = matchRequest(table, exchange);
+    const match = matchRequest(serving.table, exchange);
     if (match.kind === "unmatched" && match.unknown && next !== undefined) return await next();
     if (problem !== undefined) refuse(exchange, problem);
     else if (exchange.isBodyRead) refuse(exchange, bodyWasRead());

@@ -6,7 +6,7 @@
  * codecs, compression, envelopes, headers. Knows nothing of who may call what.
  */
 export type { CallProtocol, Protocol, RequestMessages, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
-export { createMethodCodecs } from "./codec.ts";
+export { type Codec, createMethodCodecs, type MethodCodecs } from "./codec.ts";
 export { messageTooLarge, type PieceDecompression, type PieceEncoder, type StreamCompression } from "./compression.ts";
 export { callerProtocol } from "./content-type.ts";
 export {

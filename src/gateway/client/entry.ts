@@ -1,0 +1,13 @@
+/**
+ * The entry `@plantstore/gateway/client`: a transport for Connect's clients over the gateway's own HTTP/2.
+ */
+export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
+export {
+  createUpstream,
+  type Upstream,
+  type UpstreamLimits,
+  type UpstreamLoad,
+  type UpstreamLookup,
+  type UpstreamOptions,
+  type UpstreamTls,
+} from "../upstreams/index.ts";

@@ -1,0 +1,137 @@
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import type { AdmitRequest, Serving } from "./calls/index.ts";
+import { assembleGateway, createNodeServing, type Gateway, type GatewayOptions } from "./create-gateway.ts";
+import { createMethodCodecs } from "./protocols/index.ts";
+import {
+  createServerCodecs,
+  type Described,
+  OpenUpstream,
+  type ProxiedUpstream,
+  ProxyTable,
+  type ReloadReport,
+  requestKey,
+  typesOf,
+} from "./proxy/index.ts";
+
+export type { DescriptorSource, ForwardRules, OpaqueMessage, ProxiedUpstream, ReloadReport } from "./proxy/index.ts";
+export {
+  createUpstream,
+  type Upstream,
+  type UpstreamLimits,
+  type UpstreamLoad,
+  type UpstreamLookup,
+  type UpstreamOptions,
+  type UpstreamTls,
+} from "./upstreams/index.ts";
+
+/** Options of {@link createProxy}: those of a gateway, whose handlers are the upstreams'. */
+export interface ProxyOptions extends Omit<GatewayOptions, "routes"> {
+  readonly upstreams: readonly ProxiedUpstream[];
+  /** Registers services that this process serves itself, such as its health. */
+  readonly routes?: GatewayOptions["routes"];
+  /** Called after each reload that has changed something or found problems, also of those that nobody has asked for. */
+  readonly onReload?: (report: ReloadReport) => void;
+}
+
+/** A gateway before gRPC services, ready to listen by itself or to be mounted in another server. */
+export interface ProxyGateway extends Gateway {
+  /** The services that are proxied, as they are described by now. */
+  readonly services: readonly DescService[];
+  /** The descriptor sets in use, one for each upstream in their order: comments are in them too. */
+  readonly descriptorSets: readonly Uint8Array[];
+  /**
+   * Reads the descriptors again, checks them as at the start, and puts them in use all at once; calls in flight go on by
+   * the old ones. Never rejects: with problems, everything stays as it was.
+   */
+  reload(): Promise<ReloadReport>;
+}
+
+/**
+ * Creates a gateway before gRPC services: callers speak gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
+ *
+ * Messages of binary protocols are passed on as bytes; only JSON is read and written by the descriptors. The deadline of
+ * a caller is passed on, less what has passed, and a caller that leaves ends the upstream's call. No call is repeated
+ * that may have been processed.
+ *
+ * Connects when the first call comes. `drain` and `close` close the connections to upstreams as well.
+ *
+ * @returns a promise that rejects with an Error that lists every problem of the descriptors and the HTTP rules at once,
+ * with what a {@link DescriptorSource} rejects with, or with a TypeError for an option that is wrong
+ */
+export async function createProxy(options: ProxyOptions): Promise<ProxyGateway> {
+  const upstreams = options.upstreams.map((upstream) => new OpenUpstream(upstream, options));
+  try {
+    const table = new ProxyTable(upstreams, (described) => createProxyServing(upstreams, described, options), options);
+    await table.load();
+    return openProxy(table, upstreams, options);
+  } catch (error) {
+    await closeAll(upstreams);
+    throw error;
+  }
+}
+
+function openProxy(table: ProxyTable, upstreams: readonly OpenUpstream[], options: ProxyOptions): ProxyGateway {
+  const stops = upstreams.map((upstream) => upstream.watchDescriptors(() => void table.reload()));
+  const gateway = assembleGateway(table.serving, { ...options, routes: () => undefined });
+  const drain = async (timeoutMs: number): Promise<void> => {
+    for (const stop of stops) stop();
+    table.close();
+    await gateway.drain(timeoutMs);
+    await closeAll(upstreams);
+  };
+  return {
+    handler: gateway.handler,
+    fetch: gateway.fetch,
+    listen: (listenOptions) => gateway.listen(listenOptions),
+    get load() {
+      return gateway.load;
+    },
+    setSecureContext: (context) => gateway.setSecureContext(context),
+    drain,
+    close: () => drain(0),
+    get services() {
+      return table.services;
+    },
+    get descriptorSets() {
+      return table.descriptorSets;
+    },
+    reload: () => table.reload(),
+  };
+}
+
+/** Makes the handlers of all RPCs, and what matches requests to them. */
+function createProxyServing(
+  upstreams: readonly OpenUpstream[],
+  described: readonly Described[],
+  options: ProxyOptions,
+): Serving {
+  const { routes, onRequest, rest = {}, jsonOptions } = options;
+  const proxied = new Set<DescMethod>(
+    described.flatMap(({ services }) => services.flatMap(({ methods }) => [...methods])),
+  );
+  const register = (router: ConnectRouter): void => {
+    routes?.(router);
+    for (const [at, upstream] of upstreams.entries()) upstream.register(router, described[at]?.services ?? []);
+  };
+  // Rules may want to see the request when it is passed on, which is after it was admitted.
+  const rememberRequest = (request: AdmitRequest): void => {
+    request.contextValues.set(requestKey, request);
+    return onRequest?.(request);
+  };
+  const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(rest.rules ?? [])];
+  return createNodeServing(
+    {
+      ...options,
+      routes: register,
+      rest: { ...rest, rules },
+      jsonOptions: { registry: typesOf(described), ...jsonOptions },
+      ...(upstreams.some(({ seesRequest }) => seesRequest) && { onRequest: rememberRequest }),
+    },
+    (...rpc) => (proxied.has(rpc[0]) ? createServerCodecs(...rpc) : createMethodCodecs(...rpc)),
+  );
+}
+
+async function closeAll(upstreams: readonly OpenUpstream[]): Promise<void> {
+  await Promise.all(upstreams.map((upstream) => upstream.close()));
+}

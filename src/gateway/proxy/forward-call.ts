@@ -1,0 +1,200 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import type { HeaderFields } from "../carriers/index.ts";
+import {
+  type CallInit,
+  type ClientMethod,
+  StreamCall,
+  type StreamAnswer,
+  type UnaryAnswer,
+  UnaryCall,
+} from "../client/index.ts";
+import { codedError, errorCodeOf } from "../errors/index.ts";
+import type { Upstream } from "../upstreams/index.ts";
+import type { ForwardedFields } from "./forward-rules.ts";
+import { AnswerMetadata, forwardHeader } from "./forwarded-metadata.ts";
+import { errorOnTheWay, malformedAnswer } from "./upstream-errors.ts";
+
+/** One RPC as it is passed on. */
+export interface ForwardTarget {
+  readonly upstream: Upstream;
+  readonly method: ClientMethod;
+  /** Decodes a message of the upstream. */
+  readonly decode: (message: Message) => Message;
+  readonly requestFields: ForwardedFields;
+  readonly answerFields: ForwardedFields;
+  /** Milliseconds for a unary call whose caller sets no deadline; `undefined` for none. */
+  readonly timeoutMs: number | undefined;
+  /** The most milliseconds for a call that has a deadline, and for every unary call; `undefined` for no limit. */
+  readonly timeoutMaxMs: number | undefined;
+}
+
+/** Passes on a call with one message each way. */
+export function forwardUnary(target: ForwardTarget, message: Message, context: HandlerContext): Promise<Message> {
+  const isRest = context.protocolName === "rest";
+  const request = target.method.envelop(message);
+  // Nothing is compressed for an upstream.
+  if (request instanceof Promise) throw new TypeError("a request to an upstream is compressed");
+  return new Promise((resolve, reject) => {
+    const answer = ({ message: answered }: UnaryAnswer): void => {
+      try {
+        resolve(isRest ? target.decode(answered) : answered);
+      } catch (error) {
+        reject(error);
+      }
+    };
+    const metadata = new AnswerMetadata(context, target.answerFields);
+    new ForwardedUnary(initOf(target, context), request, metadata, answer, reject).start();
+  });
+}
+
+/** Passes on a call with a stream at least one way, and returns the messages of its answer as they come. */
+export function forwardStream(
+  target: ForwardTarget,
+  messages: AsyncIterable<Message>,
+  context: HandlerContext,
+): AsyncIterable<Message> {
+  const metadata = new AnswerMetadata(context, target.answerFields);
+  const init = initOf(target, context);
+  const answer = new Promise<StreamAnswer>((resolve, reject) => {
+    new ForwardedStream(init, messages, metadata, resolve, reject).start();
+  });
+  // The call may end before anybody reads.
+  answer.catch(() => undefined);
+  const iterator = new ForwardedMessages(answer, context.protocolName === "rest" ? target.decode : undefined);
+  return { [Symbol.asyncIterator]: () => iterator };
+}
+
+/**
+ * Returns the only message of an answer that is a stream on the wire, once its status has said that it is a success.
+ *
+ * @throws ConnectError `Internal` for none or several
+ */
+export async function onlyAnswer(messages: AsyncIterable<Message>): Promise<Message> {
+  let only: Message | undefined;
+  for await (const message of messages) {
+    if (only !== undefined)
+      throw codedError("ERR_UPSTREAM_ANSWER", "the answer of the service has more than one message", Code.Internal);
+    only = message;
+  }
+  if (only === undefined)
+    throw codedError("ERR_UPSTREAM_ANSWER", "the answer of the service has no message", Code.Internal);
+  return only;
+}
+
+function initOf(target: ForwardTarget, context: HandlerContext): CallInit {
+  const { upstream, method } = target;
+  const fields = forwardHeader(context, target.requestFields);
+  const namesProgram = fields.some((name, at) => at % 2 === 0 && name === "user-agent");
+  const timeoutMs = timeoutOf(target, context, method.desc);
+  return { upstream, method, fields: { fields, namesProgram }, signal: context.signal, timeoutMs };
+}
+
+function timeoutOf(
+  { timeoutMs, timeoutMaxMs }: ForwardTarget,
+  context: HandlerContext,
+  { methodKind }: DescMethod,
+): number | undefined {
+  const wanted = context.timeoutMs() ?? (methodKind === "unary" ? (timeoutMs ?? timeoutMaxMs) : undefined);
+  if (wanted === undefined) return undefined;
+  // A deadline that has just passed is told by the call itself.
+  return Math.max(1, Math.min(wanted, timeoutMaxMs ?? wanted));
+}
+
+class ForwardedUnary extends UnaryCall {
+  readonly #metadata: AnswerMetadata;
+  readonly #reject: (error: ConnectError) => void;
+
+  constructor(
+    init: CallInit,
+    request: Uint8Array,
+    metadata: AnswerMetadata,
+    resolve: (answer: UnaryAnswer) => void,
+    reject: (error: ConnectError) => void,
+  ) {
+    // What is found once the status has said success is wrong with the message.
+    super(init, request, resolve, (error) => reject(malformedAnswer(error)));
+    this.#metadata = metadata;
+    this.#reject = reject;
+  }
+
+  protected override begun(head: HeaderFields): void {
+    this.#metadata.header(head);
+  }
+
+  protected override completed(trailer: HeaderFields): void {
+    this.#metadata.trailer(trailer);
+    super.completed(trailer);
+  }
+
+  protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {
+    if (trailer !== undefined) this.#metadata.trailer(trailer);
+    this.#reject(trailer === undefined ? errorOnTheWay(error) : error);
+  }
+}
+
+class ForwardedStream extends StreamCall {
+  readonly #metadata: AnswerMetadata;
+
+  constructor(
+    init: CallInit,
+    messages: AsyncIterable<Message>,
+    metadata: AnswerMetadata,
+    resolve: (answer: StreamAnswer) => void,
+    reject: (error: ConnectError) => void,
+  ) {
+    super(init, messages, resolve, reject);
+    this.#metadata = metadata;
+  }
+
+  protected override begun(head: HeaderFields): void {
+    this.#metadata.header(head);
+    super.begun(head);
+  }
+
+  protected override completed(trailer: HeaderFields): void {
+    this.#metadata.trailer(trailer);
+    super.completed(trailer);
+  }
+
+  protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {
+    if (trailer !== undefined) this.#metadata.trailer(trailer);
+    super.failed(trailer === undefined ? errorOnTheWay(error) : error, trailer);
+  }
+}
+
+/** The messages of an answer, which are asked for one by one: the upstream may send as much as the caller takes. */
+class ForwardedMessages implements AsyncIterator<Message> {
+  readonly #answer: Promise<StreamAnswer>;
+  readonly #decode: ((message: Message) => Message) | undefined;
+  #messages: AsyncIterator<Message> | undefined;
+
+  constructor(answer: Promise<StreamAnswer>, decode: ((message: Message) => Message) | undefined) {
+    this.#answer = answer;
+    this.#decode = decode;
+  }
+
+  async next(): Promise<IteratorResult<Message>> {
+    this.#messages ??= (await this.#answer).message[Symbol.asyncIterator]();
+    let result: IteratorResult<Message>;
+    try {
+      result = await this.#messages.next();
+    } catch (error) {
+      throw isTold(error) ? error : malformedAnswer(ConnectError.from(error));
+    }
+    if (result.done === true || this.#decode === undefined) return result;
+    return { done: false, value: this.#decode(result.value) };
+  }
+
+  async return(): Promise<IteratorResult<Message>> {
+    // Before the header has come, the signal of the call ends it.
+    await this.#messages?.return?.();
+    return { done: true, value: undefined };
+  }
+}
+
+/** Returns whether an error is a status of the upstream, or one that has been looked at. */
+function isTold(error: unknown): boolean {
+  if (!(error instanceof ConnectError)) return false;
+  return error.code === Code.Canceled || errorCodeOf(error) !== undefined || error.metadata.has("grpc-status");
+}

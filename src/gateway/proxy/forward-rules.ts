@@ -1,0 +1,100 @@
+import { type HeaderFields, isToken } from "../carriers/index.ts";
+import type { AdmitRequest } from "../calls/index.ts";
+import { withCode } from "../errors/index.ts";
+
+/**
+ * Which header fields are passed on, in one direction. Names are compared without regard to case.
+ *
+ * Never passed on: what describes a connection or a message (RFC 9110 §7.6.1), what belongs to gRPC, Connect and
+ * browsers, cookies, and fields that name the client of a proxy, which anybody can forge.
+ */
+export interface ForwardRules {
+  /** The names that pass; a text may end in `*`. Default: all. */
+  readonly allow?: readonly (string | RegExp)[];
+  /** The names that do not pass, of those allowed. */
+  readonly deny?: readonly (string | RegExp)[];
+  /** Other names for fields that pass. */
+  readonly rename?: Readonly<Record<string, string>>;
+  /**
+   * Returns fields to add, in the place of those with the same names: also such as are not passed on, but those of a
+   * connection, of a message and of gRPC. What it throws is a fault.
+   */
+  readonly set?: (request: AdmitRequest) => Readonly<Record<string, string>>;
+}
+
+/** {@link ForwardRules}, compiled. */
+export interface ForwardedFields {
+  /** Returns the fields to pass on, in lower case: name, value, … */
+  readonly of: (fields: HeaderFields, added: Readonly<Record<string, string>> | undefined) => string[];
+  readonly set: ForwardRules["set"];
+}
+
+// What the next message has its own of, and what gRPC reads: nobody sets it by hand.
+const protocolFields =
+  /^(?::|grpc-|content-(?:encoding|length|type)$|(?:connection|host|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$)/;
+
+// What is said to this server, or by it, or by whoever stands before it.
+const ownFields =
+  /^(?:accept|access-control-|connect-|content-|proxy-|sec-|x-forwarded-|(?:alt-svc|cf-connecting-ip|cookie|date|expect|forwarded|max-forwards|priority|server|set-cookie|true-client-ip|via|x-client-ip|x-grpc-web|x-real-ip|x-server-timeout)$)/;
+const neverPassed = (name: string): boolean =>
+  protocolFields.test(name) || (ownFields.test(name) && !accepted.test(name));
+
+// The only one of its kind that says something about the content.
+const accepted = /^accept-language$/;
+
+/** How many names are remembered. 1,000: more than callers have, and few enough for those that make them up. */
+const rememberedMax = 1_000;
+
+/**
+ * Compiles rules.
+ *
+ * @throws TypeError for a new name that no field may have
+ */
+export function compileForwardRules(rules: ForwardRules = {}): ForwardedFields {
+  const { allow, deny = [], set } = rules;
+  const rename = new Map(
+    Object.entries(rules.rename ?? {}).map(([from, to]) => [from.toLowerCase(), to.toLowerCase()]),
+  );
+  for (const name of rename.values()) requireSettable(name);
+  const choose = (name: string): string | undefined => {
+    if (neverPassed(name)) return undefined;
+    if (allow !== undefined && !allow.some((pattern) => matches(pattern, name))) return undefined;
+    if (deny.some((pattern) => matches(pattern, name))) return undefined;
+    return rename.get(name) ?? name;
+  };
+  const remembered = new Map<string, string | undefined>();
+  const nameOf = (sent: string): string | undefined => {
+    if (remembered.has(sent)) return remembered.get(sent);
+    const name = choose(sent.toLowerCase());
+    if (remembered.size < rememberedMax) remembered.set(sent, name);
+    return name;
+  };
+  return {
+    set,
+    of: (fields, added) => {
+      const passed: string[] = [];
+      const replaced = added && new Map(Object.entries(added).map(([name, value]) => [name.toLowerCase(), value]));
+      for (let at = 0; at < fields.length; at += 2) {
+        const name = nameOf(fields[at] ?? "");
+        if (name !== undefined && replaced?.has(name) !== true) passed.push(name, fields[at + 1] ?? "");
+      }
+      for (const [name, value] of replaced ?? []) {
+        requireSettable(name);
+        passed.push(name, value);
+      }
+      return passed;
+    },
+  };
+}
+
+function matches(pattern: string | RegExp, name: string): boolean {
+  // With the flags g or y, a RegExp goes on where it has found something last.
+  if (typeof pattern !== "string") return new RegExp(pattern.source, pattern.flags.replaceAll(/[gy]/g, "")).test(name);
+  const text = pattern.toLowerCase();
+  return text.endsWith("*") ? name.startsWith(text.slice(0, -1)) : name === text;
+}
+
+function requireSettable(name: string): void {
+  if (isToken(name) && !protocolFields.test(name)) return;
+  throw withCode(new TypeError(`no field that is passed on may be named "${name}"`), "ERR_OPTIONS");
+}

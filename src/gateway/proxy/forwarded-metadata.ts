@@ -1,0 +1,53 @@
+import { type ContextKey, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import { type AdmitRequest, beginAnswer } from "../calls/index.ts";
+import type { HeaderFields } from "../carriers/index.ts";
+import { LazyHeaders } from "../protocols/index.ts";
+import type { ForwardedFields } from "./forward-rules.ts";
+
+/** The key under which context values hold the request, where rules want to see it. */
+export const requestKey: ContextKey<AdmitRequest | undefined> = createContextKey<AdmitRequest | undefined>(undefined, {
+  description: "proxied request",
+});
+
+/** Returns the fields of a call's header to pass on to the upstream. */
+export function forwardHeader(context: HandlerContext, fields: ForwardedFields): string[] {
+  const { requestHeader } = context;
+  const sent = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
+  return fields.of(sent, addedBy(context, fields));
+}
+
+function addedBy({ values }: HandlerContext, { set }: ForwardedFields): Readonly<Record<string, string>> | undefined {
+  if (set === undefined) return undefined;
+  const request = values.get(requestKey);
+  if (request === undefined) throw new TypeError("an interceptor has replaced the context values of a proxied call");
+  return set(request);
+}
+
+/** Where what an upstream answers besides messages goes: the header and trailer of the caller's answer. */
+export class AnswerMetadata {
+  readonly #context: HandlerContext;
+  readonly #fields: ForwardedFields;
+  #isComplete = false;
+
+  constructor(context: HandlerContext, fields: ForwardedFields) {
+    this.#context = context;
+    this.#fields = fields;
+  }
+
+  /** Takes the header section; not one that is all of the answer, which is a trailer. */
+  header(fields: HeaderFields): void {
+    if (this.#isComplete) return;
+    append(this.#context.responseHeader, this.#fields.of(fields, addedBy(this.#context, this.#fields)));
+    beginAnswer(this.#context);
+  }
+
+  /** Takes the trailer section. */
+  trailer(fields: HeaderFields): void {
+    this.#isComplete = true;
+    append(this.#context.responseTrailer, this.#fields.of(fields, undefined));
+  }
+}
+
+function append(headers: Headers, fields: HeaderFields): void {
+  for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? "", fields[at + 1] ?? "");
+}

@@ -1,0 +1,73 @@
+import { type DescMethod, isMessage, type Message } from "@bufbuild/protobuf";
+import type { ConnectRouterOptions } from "@connectrpc/connect";
+import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
+import type { ClientCodec } from "../client/index.ts";
+import { createMethodCodecs, type MethodCodecs } from "../protocols/index.ts";
+import { unfitAnswer } from "./upstream-errors.ts";
+
+/**
+ * A message that is passed on as the bytes that it came in, with the name of its type and no other member. It is what
+ * interceptors see of the calls of binary protocols.
+ */
+export class OpaqueMessage implements Message {
+  readonly $typeName: string;
+  readonly bytes: Uint8Array;
+
+  constructor(typeName: string, bytes: Uint8Array) {
+    this.$typeName = typeName;
+    this.bytes = bytes;
+  }
+}
+
+/** Creates the codecs for the callers of a proxied RPC: bytes stay bytes, and JSON is read and written by descriptors. */
+export function createServerCodecs(
+  ...[method, options, jsonRules]: Parameters<typeof createMethodCodecs>
+): MethodCodecs {
+  const { binary, json } = createMethodCodecs(method, options, jsonRules);
+  const decode = createAnswerDecoder(method, options.binaryOptions);
+  const { typeName } = method.input;
+  return {
+    binary: {
+      decode: (bytes) => new OpaqueMessage(typeName, bytes),
+      // An interceptor may answer with a message of its own.
+      encode: (message) => (message instanceof OpaqueMessage ? message.bytes : binary.encode(message)),
+    },
+    json: { decode: (bytes) => json.decode(bytes), encode: (message) => json.encode(decode(message)) },
+  };
+}
+
+/** Creates the codec for the upstream of a proxied RPC, which takes what came as bytes, and messages that were decoded. */
+export function createUpstreamCodec(
+  { input, output }: DescMethod,
+  options: ConnectRouterOptions["binaryOptions"],
+): ClientCodec {
+  const write = createBinaryWriter(input, options);
+  return {
+    encode: (message) => {
+      if (message instanceof OpaqueMessage) return message.bytes;
+      if (isMessage(message)) return write(message);
+      throw new TypeError("what is passed on is no message");
+    },
+    decode: (bytes) => new OpaqueMessage(output.typeName, bytes),
+  };
+}
+
+/**
+ * Creates the function that decodes the messages of an upstream, unless they are decoded.
+ *
+ * It throws a ConnectError, `Internal`, for one that the descriptors do not fit.
+ */
+export function createAnswerDecoder(
+  { output }: DescMethod,
+  options: ConnectRouterOptions["binaryOptions"],
+): (message: Message) => Message {
+  const read = createBinaryReader(output, options);
+  return (message) => {
+    if (!(message instanceof OpaqueMessage)) return message;
+    try {
+      return read(message.bytes);
+    } catch (error) {
+      throw unfitAnswer(output.typeName, error);
+    }
+  };
+}

@@ -1,0 +1,166 @@
+import {
+  createRegistry,
+  type DescMethod,
+  type DescMethodBiDiStreaming,
+  type DescMethodClientStreaming,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type DescService,
+  type Registry,
+} from "@bufbuild/protobuf";
+import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
+import { defaultReadMaxBytes } from "../carriers/index.ts";
+import { type CallSettings, ClientMethod } from "../client/index.ts";
+import type { OutsideHttpRule } from "../rest/index.ts";
+import { createUpstream, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
+import { brotli, gzip, zstd } from "../zlib/index.ts";
+import { type DescriptorSource, type Described, readDescriptors } from "./descriptors.ts";
+import { forwardStream, type ForwardTarget, forwardUnary, onlyAnswer } from "./forward-call.ts";
+import { compileForwardRules, type ForwardedFields, type ForwardRules } from "./forward-rules.ts";
+import { createAnswerDecoder, createUpstreamCodec } from "./opaque-message.ts";
+
+/** A gRPC service that a proxy stands before: where it is, what it offers, and how calls are passed on to it. */
+export interface ProxiedUpstream {
+  /**
+   * Where it is: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, each of whose addresses is a
+   * server. Or an upstream of `createUpstream`, which has more options, may be shared, and is closed by the program.
+   */
+  readonly upstream: string | Upstream;
+  /** Certificates to trust (`ca`), our own (`cert` and `key`), the name of the server (`servername`). For an address. */
+  readonly tls?: UpstreamTls;
+  /** A binary google.protobuf.FileDescriptorSet with all that its files import, or where to get one. */
+  readonly descriptors: Uint8Array | DescriptorSource;
+  /** Selects services by their full names. Default: all but those of grpc.reflection, grpc.health and grpc.channelz. */
+  readonly services?: (name: string) => boolean;
+  /** Rules that replace the annotations of RPCs, which often nobody here can change. */
+  readonly rules?: readonly OutsideHttpRule[];
+  /** Which fields of the caller's header are passed on. */
+  readonly metadata?: ForwardRules;
+  /** Which fields of the upstream's header and trailer are passed on. */
+  readonly answerMetadata?: ForwardRules;
+  /** Milliseconds for a unary call whose caller sets no deadline. Default: {@link timeoutMaxMs}, or else none. */
+  readonly timeoutMs?: number;
+  /** Cuts deadlines of callers to so many milliseconds. Streams without a deadline go on without one. */
+  readonly timeoutMaxMs?: number;
+}
+
+/** Options of the gateway that the calls to upstreams share. */
+export type CallOptions = Pick<ConnectRouterOptions, "binaryOptions" | "readMaxBytes" | "writeMaxBytes">;
+
+/** The connections to an upstream, and what does not depend on its descriptors. */
+export class OpenUpstream {
+  readonly options: ProxiedUpstream;
+  readonly connections: Upstream;
+  readonly #isOwn: boolean;
+  readonly #call: CallOptions;
+  readonly #settings: CallSettings;
+  readonly #requestFields: ForwardedFields;
+  readonly #answerFields: ForwardedFields;
+
+  /** @throws TypeError for an address or a rule that is none, Error for certificates or keys that cannot be read */
+  constructor(options: ProxiedUpstream, call: CallOptions) {
+    const { upstream, tls } = options;
+    const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = messageBytesMax } = call;
+    this.options = options;
+    this.#isOwn = typeof upstream === "string";
+    this.connections =
+      typeof upstream === "string" ? createUpstream({ addresses: upstream, ...(tls && { tls }) }) : upstream;
+    const { scheme, authority } = this.connections;
+    this.#call = call;
+    this.#requestFields = compileForwardRules(options.metadata);
+    this.#answerFields = compileForwardRules(options.answerMetadata);
+    this.#settings = {
+      scheme,
+      authority,
+      sendCompression: undefined,
+      acceptCompression: [gzip, brotli, zstd],
+      compressMinBytes: 0,
+      // What is read of an upstream is written to a caller.
+      readMaxBytes: Math.min(readMaxBytes, writeMaxBytes),
+      // What callers may send was checked when it came; JSON is longer than what it becomes.
+      writeMaxBytes: messageBytesMax,
+    };
+  }
+
+  /** Closes the connections, unless the program has opened them. */
+  async close(): Promise<void> {
+    if (this.#isOwn) await this.connections[Symbol.asyncDispose]();
+  }
+
+  /** Whether rules see the request. */
+  get seesRequest(): boolean {
+    return this.#requestFields.set !== undefined || this.#answerFields.set !== undefined;
+  }
+
+  /** Returns the binary FileDescriptorSet of the upstream, as it is by now. Rejects with what its source rejects with. */
+  readDescriptors(signal: AbortSignal): Promise<Uint8Array> {
+    const { descriptors } = this.options;
+    return descriptors instanceof Uint8Array ? Promise.resolve(descriptors) : descriptors.read(signal);
+  }
+
+  /** Calls a function when there may be other descriptors. Returns a function that stops it. */
+  watchDescriptors(changed: () => void): () => void {
+    const { descriptors } = this.options;
+    const stop = descriptors instanceof Uint8Array ? undefined : descriptors.watch?.(changed);
+    return stop ?? (() => undefined);
+  }
+
+  /** Returns the services to pass on, by a binary FileDescriptorSet. Throws as {@link readDescriptors} does. */
+  describe(descriptorSet: Uint8Array): Described {
+    return readDescriptors(descriptorSet, this.options.services ?? isForCallers);
+  }
+
+  /** Registers handlers that pass on all calls of services. */
+  register(router: ConnectRouter, services: readonly DescService[]): void {
+    for (const method of services.flatMap(({ methods }) => methods))
+      registerMethod(router, method, this.#target(method));
+  }
+
+  #target(method: DescMethod): ForwardTarget {
+    const { timeoutMs, timeoutMaxMs } = this.options;
+    const { binaryOptions } = this.#call;
+    return {
+      upstream: this.connections,
+      method: new ClientMethod(method, this.#settings, createUpstreamCodec(method, binaryOptions)),
+      decode: createAnswerDecoder(method, binaryOptions),
+      requestFields: this.#requestFields,
+      answerFields: this.#answerFields,
+      timeoutMs,
+      timeoutMaxMs,
+    };
+  }
+}
+
+/** Returns all types that are described, for JSON: those that an Any or the details of an error may hold. */
+export function typesOf(described: readonly Described[]): Registry {
+  return createRegistry(...described.map(({ types }) => types));
+}
+
+/** Every RPC, by types that its kind tells apart. */
+type AnyMethod = DescMethodUnary | DescMethodServerStreaming | DescMethodClientStreaming | DescMethodBiDiStreaming;
+
+function registerMethod(router: ConnectRouter, method: AnyMethod, target: ForwardTarget): void {
+  switch (method.methodKind) {
+    case "unary":
+      router.rpc(method, (message, context) => forwardUnary(target, message, context));
+      break;
+    case "server_streaming":
+      router.rpc(method, (message, context) => forwardStream(target, single(message), context));
+      break;
+    case "client_streaming":
+      router.rpc(method, (messages, context) => onlyAnswer(forwardStream(target, messages, context)));
+      break;
+    case "bidi_streaming":
+      router.rpc(method, (messages, context) => forwardStream(target, messages, context));
+  }
+}
+
+async function* single<T>(message: T): AsyncGenerator<T> {
+  yield message;
+}
+
+/** What every server has for its own operation. */
+const isForCallers = (name: string): boolean => !/^grpc\.(?:reflection|health|channelz)\./.test(name);
+
+/** Bytes of the largest message that an envelope can announce: its length has 32 bits. */
+const messageBytesMax = 2 ** 32 - 1;

@@ -1,0 +1,141 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { Serving } from "../calls/index.ts";
+import { noBytes } from "../carriers/index.ts";
+import { withCode } from "../errors/index.ts";
+import type { Described } from "./descriptors.ts";
+import type { OpenUpstream } from "./proxied-upstream.ts";
+
+/** What a reload has changed. */
+export interface ReloadReport {
+  /** The RPCs that were not proxied before: `/package.Service/Method`. */
+  readonly added: readonly string[];
+  /** The RPCs that are not proxied any more. */
+  readonly removed: readonly string[];
+  /** Why everything stays as it was; empty if the new descriptors are in use. */
+  readonly problems: readonly string[];
+}
+
+/** Options of {@link ProxyTable}. */
+interface ProxyTableOptions {
+  readonly onReload?: (report: ReloadReport) => void;
+}
+
+/** What is proxied by now: a {@link Serving} that a reload replaces as a whole. */
+export class ProxyTable {
+  services: readonly DescService[] = [];
+  /** What the services were read from, for each upstream. */
+  descriptorSets: readonly Uint8Array[] = [];
+  readonly #upstreams: readonly OpenUpstream[];
+  readonly #createServing: (described: readonly Described[]) => Serving;
+  readonly #options: ProxyTableOptions;
+  readonly #closing = new AbortController();
+  #current: Serving | undefined;
+  #running: Promise<unknown> = Promise.resolve();
+  /** The reload that has not begun. */
+  #next: Promise<ReloadReport> | undefined;
+
+  constructor(
+    upstreams: readonly OpenUpstream[],
+    createServing: (described: readonly Described[]) => Serving,
+    options: ProxyTableOptions,
+  ) {
+    this.#upstreams = upstreams;
+    this.#createServing = createServing;
+    this.#options = options;
+  }
+
+  /** Leads each request to what is in use when it comes. There must be something. */
+  get serving(): Serving {
+    const current = (): Serving => {
+      if (this.#current === undefined) throw new TypeError("nothing is proxied");
+      return this.#current;
+    };
+    const { limits, report, trustedProxies } = current();
+    return {
+      get table() {
+        return current().table;
+      },
+      limits,
+      serve: (exchange, match, createValues) => current().serve(exchange, match, createValues),
+      refuse: (exchange, problem) => current().refuse(exchange, problem),
+      report,
+      trustedProxies,
+    };
+  }
+
+  /**
+   * Reads the descriptors and puts them in use.
+   *
+   * @returns whether they are others than before; rejects if they cannot be used, and then changes nothing
+   */
+  async load(): Promise<boolean> {
+    const sets = await Promise.all(this.#upstreams.map((upstream) => upstream.readDescriptors(this.#closing.signal)));
+    const isSame = (set: Uint8Array, at: number): boolean =>
+      Buffer.compare(set, this.descriptorSets[at] ?? noBytes) === 0;
+    if (this.#current !== undefined && sets.every(isSame)) return false;
+    const described = this.#describe(sets);
+    this.#current = this.#createServing(described);
+    this.services = described.flatMap(({ services }) => services);
+    this.descriptorSets = sets;
+    return true;
+  }
+
+  /** Reloads once whatever reload is under way is done. Never rejects. */
+  reload(): Promise<ReloadReport> {
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      const report = this.#reload();
+      this.#running = report;
+      return report;
+    });
+    return this.#next;
+  }
+
+  /** Gives up a reload that is under way. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async #reload(): Promise<ReloadReport> {
+    const before = proceduresOf(this.services);
+    let isTold = true;
+    let problems: readonly string[] = [];
+    try {
+      isTold = await this.load();
+    } catch (error) {
+      problems = linesOf(error);
+    }
+    const after = proceduresOf(this.services);
+    const added = [...after].filter((name) => !before.has(name));
+    const removed = [...before].filter((name) => !after.has(name));
+    const report = { added, removed, problems };
+    if (isTold) this.#options.onReload?.(report);
+    return report;
+  }
+
+  /** @throws Error with all problems of all descriptors */
+  #describe(sets: readonly Uint8Array[]): readonly Described[] {
+    const problems: string[] = [];
+    const described: Described[] = [];
+    for (const [at, upstream] of this.#upstreams.entries()) {
+      try {
+        described.push(upstream.describe(sets[at] ?? noBytes));
+      } catch (error) {
+        problems.push(...linesOf(error).map((line) => `${upstream.connections.authority}: ${line}`));
+      }
+    }
+    const names = described.flatMap(({ services }) => services.map(({ typeName }) => typeName));
+    const twice = new Set(names.filter((name, at) => names.indexOf(name) !== at));
+    problems.push(...[...twice].map((name) => `${name} is offered by two upstreams`));
+    if (problems.length > 0) throw withCode(new Error(problems.join("\n")), "ERR_DESCRIPTORS");
+    return described;
+  }
+}
+
+function proceduresOf(services: readonly DescService[]): ReadonlySet<string> {
+  return new Set(services.flatMap(({ typeName, methods }) => methods.map(({ name }) => `/${typeName}/${name}`)));
+}
+
+function linesOf(error: unknown): readonly string[] {
+  return (error instanceof Error ? error.message : String(error)).split("\n");
+}

@@ -1,0 +1,32 @@
+import type { DescFile } from "@bufbuild/protobuf";
+import {
+  createProxy,
+  type ProxiedUpstream,
+  type ProxyGateway,
+  type ProxyOptions,
+} from "../../../src/gateway/create-proxy.ts";
+import type { Address } from "../carriers/exchange.ts";
+import { descriptorSetOf } from "./descriptor-set.ts";
+
+/** A proxy on a free port of loopback. Dispose of it with `await using`. */
+export interface TestProxy {
+  readonly proxy: ProxyGateway;
+  readonly address: Address;
+  readonly baseUrl: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts a proxy before one upstream. */
+export async function startProxy(
+  upstream: string,
+  files: readonly DescFile[],
+  { upstreamOptions, ...options }: Partial<ProxyOptions> & { readonly upstreamOptions?: Partial<ProxiedUpstream> } = {},
+): Promise<TestProxy> {
+  const proxy = await createProxy({
+    upstreams: [{ upstream, descriptors: descriptorSetOf(...files), ...upstreamOptions }],
+    ...options,
+  });
+  const address = await proxy.listen({ host: "127.0.0.1", port: 0 });
+  const baseUrl = `http://${address.address}:${address.port}`;
+  return { proxy, address, baseUrl, [Symbol.asyncDispose]: () => proxy.close() };
+}
