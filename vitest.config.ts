@@ -23,6 +23,15 @@ const longSuites = [
   "runtimes",
 ] as const;
 
+/** Suites that start a PostgreSQL or a process for each of their rows, and would make `npm test` take twice as long. */
+const ownScripts = {
+  postgres: "test/plantstore/plants/postgres/**/*.test.ts",
+  command: "test/plantstore/cli/**/*.test.ts",
+} as const;
+
+// The long suites wait for builds and installations, which block their process.
+const setupFiles = ["test/support/end-blocked-tests.ts"];
+
 function suite(
   name: string,
   include: string,
@@ -61,10 +70,10 @@ const config: ViteUserConfig = {
     hookTimeout: 2 * waitLimitMs,
     projects: [
       suite("unit", "test/**/*.test.ts", {
-        exclude: longSuites.map((name) => `test/${name}/**`),
-        // The long suites wait for builds and installations, which block their process.
-        setupFiles: ["test/support/end-blocked-tests.ts"],
+        exclude: [...longSuites.map((name) => `test/${name}/**`), ...Object.values(ownScripts)],
+        setupFiles,
       }),
+      ...Object.entries(ownScripts).map(([name, include]) => suite(name, include, { setupFiles })),
       ...longSuites.map((name) => suite(name, `test/${name}/**/*.test.ts`)),
     ],
   },
