@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import type { DescService } from "@bufbuild/protobuf";
-import { type OutsideHttpRule, parseHttpRules } from "../rest/index.ts";
+import type { OutsideHttpRule } from "../rest/index.ts";
+import { parseServiceRules, serviceConfigMaxBytes } from "../service-config/index.ts";
 import { type Peer, peers } from "./differences.ts";
 import { InputProblem, messageOf, readBytes, readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
@@ -18,7 +19,7 @@ with connect-node, grpc-gateway and Envoy. SET comes from \`buf build -o set.bin
   --rest OPTION    with this option of rest for all services; may be repeated:
                    ${wrap(switchNames, 19)}
   --omit RPC       with this RPC in rest.omit, as package.Service.Method; may be repeated
-  --rules FILE     with these rules from outside: google.api.Http, or a service config, as JSON
+  --rules FILE     with these rules from outside: a service config as YAML or JSON
   --all            lists every binding
   -h, --help       prints this
 
@@ -101,16 +102,14 @@ function parsePeer(name: string): Peer {
   return peer;
 }
 
-/** Reads the rules of a google.api.Http, or of the `http` part of a service config. */
 async function readRules(path: string): Promise<readonly OutsideHttpRule[]> {
-  const text = new TextDecoder().decode(await readBytes(path));
+  const bytes = await readBytes(path);
+  if (bytes.byteLength > serviceConfigMaxBytes)
+    throw new InputProblem(`${path} has more than ${serviceConfigMaxBytes} bytes`);
   try {
-    const config: unknown = JSON.parse(text);
-    const isConfig = typeof config === "object" && config !== null && "http" in config;
-    // As its program would: the text itself is read more strictly than what is left of it here.
-    return parseHttpRules(isConfig ? JSON.stringify(config.http) : text);
+    return parseServiceRules(new TextDecoder().decode(bytes));
   } catch (error) {
-    throw new InputProblem(`${path} is no google.api.Http as JSON: ${messageOf(error)}`);
+    throw new InputProblem(`${path} has no rules: ${messageOf(error)}`);
   }
 }
 

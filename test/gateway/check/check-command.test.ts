@@ -261,15 +261,18 @@ test("rules come from a service config too, and those of other services are igno
     ],
   };
   const config = write("service.json", JSON.stringify({ type: "google.api.Service", configVersion: 3, http }));
-  const { exitCode, printed } = await check(everything, "--rules", config, "--all");
-  expect(exitCode).toBe(0);
-  expect(printed).toContain(`- ${unbound}: GET /x\n`);
+  const yaml = write("service.yaml", `http:\n  rules:\n  - selector: ${unbound}\n    get: /x # for now\n`);
+  for (const file of [config, yaml]) {
+    const { exitCode, printed } = await check(everything, "--rules", file, "--all");
+    expect(exitCode).toBe(0);
+    expect(printed).toContain(`- ${unbound}: GET /x\n`);
+  }
 });
 
 test("rules that say something twice are refused, as where they are served", async () => {
   const rules = write("twice.json", `{"rules": [{"selector": "${unbound}", "get": "/a", "get": "/b"}]}`);
   const { exitCode, complaint } = await check(everything, "--rules", rules);
-  expect([exitCode, complaint]).toEqual([2, expect.stringContaining("is no google.api.Http as JSON")]);
+  expect([exitCode, complaint]).toEqual([2, expect.stringContaining("has no rules: ")]);
 });
 
 describe("what cannot be read", () => {
@@ -338,7 +341,11 @@ describe("what cannot be read", () => {
     },
     { name: "an unknown peer", words: [plants, "--from", "nginx"], says: "--from knows no nginx, only connect-node" },
     { name: "a service that is not there", words: [plants, "--service", "a.B"], says: "has no service of such a name" },
-    { name: "rules as YAML", words: [plants, "--rules", write("a.yaml", "http:\n  rules: []\n")], says: "as JSON: " },
+    {
+      name: "rules with an alias",
+      words: [plants, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
+      says: "a.yaml has no rules: line 2, column 10: *: a text",
+    },
   ])("$name", async ({ words, says }) => {
     const { exitCode, printed, complaint } = await check(...words);
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
