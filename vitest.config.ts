@@ -30,7 +30,7 @@ const ownScripts = {
 } as const;
 
 // The long suites wait for builds and installations, which block their process.
-const setupFiles = ["test/support/end-blocked-tests.ts"];
+const setupFiles = ["test/support/end-blocked-tests.ts", "test/support/left-behind.ts"];
 
 function suite(
   name: string,

@@ -4,7 +4,7 @@ import { createServer as createTcpServer } from "node:net";
 import { gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { ConnectError, createHandlerContext, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { requireOwnDescriptors } from "../../src/gateway/calls/own-descriptors.ts";
 import { createOwnHttp1Server } from "../../src/gateway/carriers/sockets/own-http1-server.ts";
@@ -216,6 +216,7 @@ const healthContext = createHandlerContext({
   requestMethod: "POST",
   url: "http://localhost/",
 });
+afterAll(() => healthContext.abort());
 
 /** Health as a handler, because the identifier is not sent. */
 async function codeOfHealth(call: HealthCall): Promise<unknown> {

@@ -34,7 +34,10 @@ export function createFetchHandler(serving: Serving): FetchHandler {
     const exchange = new FetchExchange(request, peer);
     const problem = problemOf(exchange, limits);
     const match = matchRequest(serving.table, exchange);
-    if (match.kind === "unmatched" && match.unknown && next !== undefined) return await next();
+    if (match.kind === "unmatched" && match.unknown && next !== undefined) {
+      exchange.passOn();
+      return await next();
+    }
     if (problem !== undefined) refuse(exchange, problem);
     else if (exchange.isBodyRead) refuse(exchange, bodyWasRead());
     else serve(exchange, withoutGrpc(match), contextValues && (() => contextValues));

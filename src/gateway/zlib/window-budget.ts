@@ -3,7 +3,7 @@ import { codedError } from "../errors/index.ts";
 
 /** Bytes that the windows of all bodies that are being decoded may take, over all gateways of this copy of the code. */
 // 256 MiB, as much as `limits.backlogBytes` lets clients that do not read hold, and half of a machine of 512 MiB.
-const windowBytesMax = 256 * 1024 * 1024;
+export const windowBytesMax: number = 256 * 1024 * 1024;
 
 let takenBytes = 0;
 

@@ -13,11 +13,12 @@ test("a body is read no further ahead of its call than some 64 KiB, and then goe
     },
     { highWaterMark: 0 },
   );
-  const { body: read } = new FetchExchange(new Request("http://x/", { method: "POST", body, duplex: "half" }));
-  const pieces = read?.pieces()[Symbol.asyncIterator]();
+  const exchange = new FetchExchange(new Request("http://x/", { method: "POST", body, duplex: "half" }));
+  const pieces = exchange.body?.pieces()[Symbol.asyncIterator]();
   for (let taken = 0; taken < 100; taken += 1) {
     expect((await pieces?.next())?.value?.byteLength).toBe(pieceBytes);
     for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
     expect((pulled - taken) * pieceBytes).toBeLessThan(128 * 1024);
   }
+  exchange.reset();
 });

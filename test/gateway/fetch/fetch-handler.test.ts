@@ -237,17 +237,19 @@ describe("a request over Fetch", () => {
     };
     const kept = Promise.withResolvers<number>();
     const fetch = serve({});
-    void fetch(
+    const answer = fetch(
       pulled((controller) => {
         if (pieces.length < 1_000) return pull(controller);
         // What a WeakRef was made of in this turn stays until its end.
         setImmediate(() => {
           collectGarbage();
           kept.resolve(pieces.filter((piece) => piece.deref() !== undefined).length);
+          controller.error(new Error("enough"));
         });
       }),
     );
     expect(await within(kept.promise, "a thousand pieces")).toBeLessThan(100);
+    expect((await answer).status).toBe(499);
   });
 
   test("is not kept in memory while more of its stream is awaited", async () => {

@@ -30,11 +30,14 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, server, re
     onFault: (error: unknown) =>
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/1.1 could not be served" }),
   };
-  const clock = setInterval(() => {
+  const look = (): void => {
     const nowMs = performance.now();
     for (const connection of connections) connection.look(nowMs);
-  }, lookEveryMs).unref();
+  };
+  let clock: NodeJS.Timeout | undefined;
   const connect = (socket: Socket): Http1Connection => {
+    // Not before, because a gateway that is mounted has no connection of its own.
+    clock ??= setInterval(look, lookEveryMs).unref();
     const connection = new Http1Connection(socket, options);
     connections.add(connection);
     return connection;

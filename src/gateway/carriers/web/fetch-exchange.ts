@@ -65,6 +65,11 @@ export class FetchExchange extends CarriedExchange implements BodySource {
     if (this.#reader !== undefined) void this.#readBody(this.#reader);
   }
 
+  /** Lets go of the request, which somebody else answers. */
+  passOn(): void {
+    this.complete();
+  }
+
   consumed(): void {
     if (this.body?.isFull !== true) this.#readOn?.();
   }

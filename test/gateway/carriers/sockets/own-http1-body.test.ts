@@ -45,6 +45,7 @@ beforeEach(async () => {
   client = await openHttp1({ address: hostname, port: Number(port) });
   close = () => {
     client[Symbol.dispose]();
+    void accepted.promise.then((socket) => socket.destroy());
     http1.close();
     server.close();
   };

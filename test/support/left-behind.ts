@@ -1,0 +1,150 @@
+import { subscribe } from "node:diagnostics_channel";
+import { getEventListeners } from "node:events";
+import { Socket } from "node:net";
+import { afterAll, expect } from "vitest";
+import { Backlog, BacklogBudget } from "../../src/gateway/carriers/backlog.ts";
+import { takeWindow, windowBytesMax } from "../../src/gateway/zlib/window-budget.ts";
+import { waitLimitMs } from "./deadline.ts";
+
+// Set up before each test file. When a file is over, nothing that `src` has begun meanwhile may go on: no timer, no
+// account of a budget, no listener of a signal, no window of a decoder, no connection. So a clean-up that is lost fails
+// the files that need it, although each of their answers is right.
+
+/** Something that has begun. */
+interface Begun {
+  readonly what: string;
+  /** Who began it. */
+  readonly callers: readonly string[];
+  readonly isOver: () => boolean;
+}
+
+declare global {
+  /** What has begun in this process, which runs many test files, and is not known to be over. */
+  var begun: Set<Begun> | undefined;
+}
+
+/** How many are kept before those that are over are looked for: few, because some tests measure the memory in use. */
+const keptMin = 64;
+
+/** How many are shown of what is left. */
+const shownMax = 5;
+
+const begun = (globalThis.begun ??= countFromNowOn());
+
+afterAll(async () => {
+  // Sockets close, and what depends on them ends, within a few turns of the event loop.
+  const end = performance.now() + waitLimitMs / 3;
+  while (leftBehind().length > 0 && performance.now() < end) await new Promise(setImmediate);
+  const left = leftBehind();
+  begun.clear();
+  expect(left.slice(0, shownMax)).toEqual([]);
+});
+
+/** Says what is left, and who began it. */
+function leftBehind(): string[] {
+  forgetOver(begun);
+  const left = [...begun].map(({ what, callers }) => [what, ...callers].join("\n"));
+  return areWindowsBack() ? left : [...left, "the window of a decoder"];
+}
+
+function areWindowsBack(): boolean {
+  try {
+    takeWindow(windowBytesMax)();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Forgets what is over, and what others than `src` have begun. */
+function forgetOver(all: Set<Begun>): void {
+  for (const one of all) if (one.isOver() || !isOfSource(one.callers)) all.delete(one);
+}
+
+/** Returns whether the nearest caller that is not of node is of `src`. */
+function isOfSource(callers: readonly string[]): boolean {
+  const caller = callers.find((one) => !one.includes(" in node:"));
+  // This listener lives as long as its signal.
+  return caller?.includes("/src/") === true && !caller.startsWith("createHealthService ");
+}
+
+function countFromNowOn(): Set<Begun> {
+  const all = new Set<Begun>();
+  let lookAt = keptMin;
+  const begin = (one: Begun): void => {
+    all.add(one);
+    if (all.size < lookAt) return;
+    forgetOver(all);
+    lookAt = Math.max(keptMin, 2 * all.size);
+  };
+  countTimers(begin);
+  countListeners(begin);
+  countAccounts(begin);
+  // Connections that are accepted have accounts.
+  subscribe("net.client.socket", function connected(message) {
+    if (typeof message !== "object" || message === null || !("socket" in message)) return;
+    const { socket } = message;
+    if (!(socket instanceof Socket)) return;
+    begin({ what: "a connection", callers: callersOf(connected), isOver: () => socket.closed });
+  });
+  return all;
+}
+
+type Begin = (one: Begun) => void;
+
+function countTimers(begin: Begin): void {
+  for (const what of ["setTimeout", "setInterval"]) {
+    watch(globalThis, what, ({ result: timer, callers }) => {
+      if (!(timer instanceof Object)) return;
+      begin({ what, callers, isOver: () => Reflect.get(timer, "_destroyed") === true });
+    });
+  }
+}
+
+function countListeners(begin: Begin): void {
+  watch(AbortSignal.prototype, "addEventListener", ({ self: signal, given: [, listener], callers }) => {
+    if (!(signal instanceof AbortSignal)) return;
+    const isOver = (): boolean => signal.aborted || !getEventListeners(signal, "abort").some((one) => one === listener);
+    begin({ what: "a listener", callers, isOver });
+  });
+}
+
+function countAccounts(begin: Begin): void {
+  const closed = new WeakSet<Backlog>();
+  watch(BacklogBudget.prototype, "open", ({ result: account, callers }) => {
+    if (account instanceof Backlog) begin({ what: "an account", callers, isOver: () => closed.has(account) });
+  });
+  watch(Backlog.prototype, "close", ({ self: account }) => {
+    if (account instanceof Backlog) closed.add(account);
+  });
+}
+
+/** A call of a function that is watched. */
+interface Call {
+  readonly self: unknown;
+  readonly given: readonly unknown[];
+  readonly result: unknown;
+  readonly callers: readonly string[];
+}
+
+/** Tells of each call of a method. */
+function watch(holder: object, name: string, tell: (call: Call) => void): void {
+  const method: (...given: unknown[]) => unknown = Reflect.get(holder, name);
+  const apply = (target: typeof method, self: unknown, given: unknown[]): unknown => {
+    const result = Reflect.apply(target, self, given);
+    tell({ self, given, result, callers: callersOf(apply) });
+    return result;
+  };
+  Reflect.set(holder, name, new Proxy(method, { apply }));
+}
+
+/** Returns the callers of a function, the nearest first, as text: an error would keep alive what they work on. */
+function callersOf(callee: (...given: never[]) => unknown): readonly string[] {
+  const prepare: unknown = Reflect.get(Error, "prepareStackTrace");
+  Error.prepareStackTrace = (_, calls) => calls.map((call) => `${call.getFunctionName()} in ${call.getFileName()}`);
+  const traced: { stack?: readonly string[] } = {};
+  Error.captureStackTrace(traced, callee);
+  const { stack = [] } = traced;
+  Reflect.set(Error, "prepareStackTrace", prepare);
+  return stack;
+}
