@@ -135,8 +135,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     this.#settleHeader();
     if (this.protocol.headOnly === true) return this.#succeed();
     this.#heartbeat?.restart();
-    this.#pieces.push(bytes);
-    this.#pieceBytes += bytes.byteLength;
+    this.#collect(bytes);
     // The only message of an answer is sent together with its end.
     if (this.procedure.method.methodKind === "client_streaming") return this.#pull();
     if (!this.#flushing) {
@@ -145,6 +144,11 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     }
     if (this.#blocked || this.#pieceBytes >= collectedBytesMax) this.#waiting = true;
     else this.#pull();
+  }
+
+  #collect(bytes: Uint8Array): void {
+    this.#pieces.push(bytes);
+    this.#pieceBytes += bytes.byteLength;
   }
 
   /** Sends the header, if nothing was sent. */
@@ -167,8 +171,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   /** Sends a heartbeat, unless the client does not take what was sent before. */
   #beat(heartbeat: Uint8Array): void {
     if (this.#blocked) return;
-    this.#pieces.push(heartbeat);
-    this.#pieceBytes += heartbeat.byteLength;
+    this.#collect(heartbeat);
     this.flush();
   }
 

@@ -17,7 +17,7 @@ with connect-node, grpc-gateway and Envoy. SET comes from \`buf build -o set.bin
   --service NAME   these services alone; NAME ends with * for all that begin so; may be repeated
   --from PEER      what is otherwise than with ${peers.join(", ")}; may be repeated
   --rest OPTION    with this option of rest for all services; may be repeated:
-                   ${wrap(switchNames, 19)}
+                   ${inLines(switchNames, 19)}
   --omit RPC       with this RPC in rest.omit, as package.Service.Method; may be repeated
   --rules FILE     with these rules from outside: a service config as YAML or JSON
   --all            lists every binding
@@ -113,12 +113,10 @@ async function readRules(path: string): Promise<readonly OutsideHttpRule[]> {
   }
 }
 
-function wrap(names: readonly string[], indent: number): string {
-  const lines: string[] = [""];
-  for (const name of names) {
-    const line = lines.at(-1) ?? "";
-    if (line.length + name.length > 90) lines.push(name);
-    else lines[lines.length - 1] = line === "" ? name : `${line}, ${name}`;
-  }
-  return lines.join(`,\n${" ".repeat(indent)}`);
+/** Returns the names in lines of three. */
+function inLines(names: readonly string[], indent: number): string {
+  const lines = names.map((name, at) =>
+    at === 0 ? name : at % 3 === 0 ? `,\n${" ".repeat(indent)}${name}` : `, ${name}`,
+  );
+  return lines.join("");
 }

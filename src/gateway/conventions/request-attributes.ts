@@ -44,7 +44,8 @@ export function rpcSeriesKey({ protocol, error }: AnsweredRequest): number {
 /** Returns a number that two requests of a route share exactly when their {@link httpAttributes} are the same. */
 export function httpSeriesKey(answer: AnsweredRequest): number {
   const { httpMethod, httpStatus, httpVersion, scheme } = answer;
-  const method = knownMethods.indexOf(httpMethod) + 1;
+  // -1 for any other.
+  const method = knownMethods.indexOf(httpMethod);
   const version = httpVersions.indexOf(httpVersion);
   const outcome = (blamedCode(answer) ?? 0) * 1_000 + httpStatus;
   const methods = knownMethods.length + 1;

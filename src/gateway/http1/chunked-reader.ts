@@ -8,8 +8,6 @@ export class ChunkedReader {
   /** Bytes that are left of the chunk. */
   #chunkBytes = 0;
   #extensionBytes = 0;
-  /** Bytes of a line with extensions among which its end is not. */
-  #lineBytesSeen = 0;
   readonly #trailerBytesMax: number;
 
   constructor(trailerBytesMax: number) {
@@ -44,26 +42,17 @@ export class ChunkedReader {
     }
     if (end === at || end - at > digitsMax) return notHttp();
     const extensionsAt = end;
-    if (bytes[end] === semicolon) end = this.#endOfExtensions(incoming, end);
+    if (bytes[end] === semicolon) end = endOfExtensions(bytes, end);
     const extensionBytes = this.#extensionBytes + end - extensionsAt;
     if (extensionBytes > extensionBytesMax)
       return new HttpProblem("ERR_BODY_TOO_LARGE", 413, "the chunk extensions are too large");
     const read = useLineEnd(incoming, end);
     if (read !== "more") return read;
     if (end > extensionsAt && !chunkExtensions.test(bytes.toString("latin1", extensionsAt, end))) return notHttp();
-    this.#lineBytesSeen = 0;
     this.#extensionBytes = extensionBytes;
     this.#chunkBytes = size;
     this.#part = size === 0 ? "trailer" : "data";
     return "more";
-  }
-
-  /** Returns where the extensions end: at a CR or LF, or with what has arrived. */
-  #endOfExtensions({ bytes, at }: Incoming, from: number): number {
-    let end = Math.max(from, at + this.#lineBytesSeen);
-    while (end < bytes.byteLength && bytes[end] !== cr && bytes[end] !== lf) end++;
-    this.#lineBytesSeen = end - at;
-    return end;
   }
 
   #readData(incoming: Incoming): Buffer {
@@ -95,6 +84,12 @@ export class ChunkedReader {
 function saysLength(trailer: HeaderFields): boolean {
   const { contentLength, transferEncoding } = new CommonHeaderFields(trailer);
   return contentLength !== null || transferEncoding !== null;
+}
+
+/** Returns where the extensions end: at a CR, or with what has arrived. No more than {@link extensionBytesMax} come. */
+function endOfExtensions(bytes: Buffer, from: number): number {
+  const end = bytes.indexOf(cr, from);
+  return end < 0 ? bytes.byteLength : end;
 }
 
 /** Uses what comes up to a CR LF, which must be at `end`. */

@@ -284,8 +284,8 @@ export class Http1Connection implements RequestParts, BodySource {
 
   #goOn(): void {
     if (this.#reader.stage === "head") this.#read();
-    this.#pauseOrResume();
     if (this.#reader.stage === "head" && this.#clientEnded && !this.#writer.congested) this.#afterLastRequest();
+    else this.#pauseOrResume();
   }
 
   /** Ends the connection of a client that sends no further requests. */

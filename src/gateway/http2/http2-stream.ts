@@ -53,7 +53,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly #contentLength: number | undefined;
   /** Whether the peer waits for a header section: a 100, or that of the answer. */
   #awaitsContinue: boolean;
-  /** Bytes of body received, and how many of them were to be dropped because our side had ended. */
+  /** Bytes of body received, and how many of them were dropped behind a complete answer. */
   #receivedBytes = 0;
   #droppedBytes = 0;
 
@@ -145,11 +145,10 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   /** Takes bytes that arrive after our end, until it is sent and they are too many. */
   #drop(bytes: number): void {
     this.consumed(bytes);
-    this.#droppedBytes += bytes;
     if (this.answeredAtMs === 0) return;
     if (this.remoteEnded) this.close();
     // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
-    else if (this.#droppedBytes > unreadBodyBytesMax) this.reset(ErrorCode.noError);
+    else if ((this.#droppedBytes += bytes) > unreadBodyBytesMax) this.reset(ErrorCode.noError);
   }
 
   /** Forgets the receiver, and with it the request, and drops what has arrived of the body and was not used. */

@@ -73,10 +73,10 @@ export async function* decodePieces(
       yield piece;
     }
   } catch (error) {
-    ended.throwIfAborted();
+    if (!isOfDecoder(error)) throw ended.aborted ? ended.reason : error;
     // Some clients encode an empty body as no bytes, although no coding has an empty form.
-    if (encodedBytes === 0 && isOfDecoder(error)) return;
-    throw isOfDecoder(error) ? notOfCoding(coding) : error;
+    if (encodedBytes === 0) return;
+    throw notOfCoding(coding);
   }
   if (decoder.bytesWritten !== encodedBytes) throw notOfCoding(coding);
 }

@@ -12,6 +12,6 @@ loopback.addAddress("::1", "ipv6");
  */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === "localhost" || host.startsWith("unix:")) return true;
-  const family = isIP(host);
-  return family !== 0 && loopback.check(host, family === 4 ? "ipv4" : "ipv6");
+  // `check` is false for what is no address.
+  return loopback.check(host, isIP(host) === 4 ? "ipv4" : "ipv6");
 }

@@ -91,6 +91,7 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     if (texts.kind === "problems") return complain(texts.problems);
     // A file that has just changed may change again without new timestamps, so it is read again next time. Measured by
     // our own clock: a network volume may have another, and not every file system tells when a file was written.
+    // No test can tell: the file systems here have finer timestamps.
     taken = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
     const digest = digestOf(texts.value);
     if (digest === current) return recover();

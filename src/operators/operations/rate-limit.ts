@@ -25,7 +25,7 @@ export interface RateLimit {
  * The most keys that are remembered, which takes about 10 MiB. Beyond it, the key that has been quiet for longest is
  * forgotten, which changes nothing once its bucket has filled.
  */
-export const rateLimitKeysMax = 100_000;
+const rateLimitKeysMax = 100_000;
 
 const secondMs = 1000;
 

@@ -12,6 +12,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { checkCommand } from "../../../src/gateway/check/index.ts";
 import { adviceFor } from "../../../src/gateway/check/advice.ts";
 import { differences } from "../../../src/gateway/check/differences.ts";
+import { switchNames } from "../../../src/gateway/check/rest-switches.ts";
 import { createGateway, parseHttpRules } from "../../../src/gateway/index.ts";
 import { file_files_v1_files } from "../../gen/files/v1/files_pb.ts";
 import { file_kitchensink_v1_kitchen_sink, KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -106,11 +107,19 @@ What is otherwise than with grpc-gateway:
   });
 });
 
+/** Returns the lines below one of the differences. */
+function bindingsOf({ printed }: { readonly printed: string }): readonly string[] {
+  const section = printed.split("\n\n").find((one) => one.startsWith("  A JSON body of another"));
+  return section?.split("\n").slice(2) ?? [];
+}
+
 test("five bindings are listed, and all if they are asked for", async () => {
   const some = await check(everything, "--from", "envoy");
   expect(some.printed).toContain("\n    - and 6 more, which --all lists\n");
   expect(some.printed).toContain("\n    - all bindings");
   const all = await check(everything, "--from", "envoy", "--all");
+  expect(bindingsOf(some).slice(0, 5)).toEqual(bindingsOf(all).slice(0, 5));
+  expect(bindingsOf(some)).toHaveLength(6);
   expect(all.printed).not.toContain("more, which");
   expect(all.printed).not.toContain("all bindings");
   expect(all.printed).toContain("RPCs without a rule: JSON too");
@@ -190,6 +199,7 @@ describe("what is refused", () => {
     const advised = [...printed.matchAll(/^ {2}(kitchensink\.v1\.KitchenSink\.(?:Unbound|Root|Close): .*)\n {4}\S/gm)];
     expect(advised.map(([, problem]) => problem)).toEqual(problems);
     expect(printed).toContain("\nIt would not start, for 3 reasons:\n");
+    expect(printed).not.toContain("without a rule");
     expect(exitCode).toBe(1);
   });
 
@@ -361,6 +371,14 @@ describe("what cannot be read", () => {
     const output = { print: () => {}, complain: (text: string) => void complaints.push(text) };
     expect(await checkCommand(["serve", plants], output)).toBe(2);
     expect(complaints[0]).toContain("Usage: ");
-    expect(await checkCommand(["--help"], output)).toBe(0);
   });
+});
+
+test("the help names every option of rest that is a switch, in lines of three", async () => {
+  const printed: string[] = [];
+  const output = { print: (text: string) => void printed.push(text), complain: () => {} };
+  expect(await checkCommand(["--help"], output)).toBe(0);
+  const [, listed = ""] = /may be repeated:\n +([^-]*)\n {2}--omit/.exec(printed.join("\n")) ?? [];
+  expect(listed.split(/,\s+/)).toEqual([...switchNames]);
+  expect(listed.split("\n").map((line) => line.trim().split(" ").length)).toEqual([3, 3, 3, 3, 1]);
 });

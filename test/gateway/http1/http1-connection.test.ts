@@ -82,6 +82,54 @@ test("a client that says nothing is let go after the idle time, counted from the
   expect(states).toEqual(["open", "open", "let go", "let go", "closed"]);
 });
 
+test("a client that sends empty lines now and then is let go when it would have been without them", async () => {
+  using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
+  const { client, socket, connection } = ends;
+  const isLetGo: boolean[] = [];
+  for (let looks = 0; looks < 3; looks++) {
+    const come = once(socket, "data");
+    client.write("\r\n");
+    await within(come, "an empty line");
+    connection.look(performance.now());
+    isLetGo.push(socket.writableEnded);
+  }
+  expect(isLetGo).toEqual([false, false, true]);
+});
+
+test("empty lines before a request are counted wherever they are cut, and only until it comes", async () => {
+  using ends = await openEnds(Buffer.of(), 1000);
+  const { client, socket } = ends;
+  const send = async (text: string): Promise<void> => {
+    const come = once(socket, "data");
+    client.write(text);
+    await within(come, "what was sent");
+  };
+  for (let lines = 0; lines < 16; lines++) await send("\r\n");
+  await send("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  for (let lines = 0; lines < 16; lines++) await send("\r\n");
+  expect(socket.writableEnded).toBe(false);
+  await send("\r\n");
+  expect(socket.writableEnded).toBe(true);
+});
+
+test("of a large answer its last part alone is copied, which lets go of the rest", async () => {
+  const page = Buffer.alloc(64 * 1024 * 1024);
+  using ends = await openEnds(page, 1000);
+  const { client, socket } = ends;
+  const parts: Buffer[] = [];
+  const write = socket.write.bind(socket);
+  Object.assign(socket, {
+    write: (part: Buffer | string) => {
+      if (typeof part !== "string") parts.push(part);
+      return write(part);
+    },
+  });
+  const finished = once(socket, "finish");
+  client.resume().end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  await within(finished, "the end of the answer");
+  expect(parts.map((part) => part.buffer === page.buffer)).toEqual([...Array<boolean>(255).fill(true), false]);
+});
+
 test("a client whose call took long has as much time as any other to ask again", async () => {
   const asked = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2, asked.resolve);
@@ -130,6 +178,27 @@ test("a head that trickles is timed out, however often something of it comes", a
     looks++;
   }
   // Between its first byte and the last look a quarter of the time passes four times.
+  expect(looks).toBe(5);
+});
+
+test("a body in chunks that trickles is timed out, wherever its chunks are cut", async () => {
+  const { requestTimeoutMs } = defaultLimits;
+  let broken = 0;
+  using ends = await openEnds(Buffer.of(), requestTimeoutMs / 4, (asked) => {
+    const body = { isAwaited: true, isFull: false, onData: () => false, onEnd: () => {} };
+    asked.receiver = { ...receiver, body, onBroken: () => void (broken += 1) };
+  });
+  const { client, socket, connection } = ends;
+  let looks = 0;
+  const head = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+  for (const text of [head, "1", "\r\n", "a", "\r", "\n", "1", "\r\nb\r\n"]) {
+    if (broken > 0) break;
+    const come = once(socket, "data");
+    client.write(text);
+    await within(come, "a part");
+    connection.look(performance.now());
+    looks++;
+  }
   expect(looks).toBe(5);
 });
 

@@ -18,3 +18,13 @@ test("a chunk that is used up is not held", () => {
   incoming.use(60_000);
   expect(incoming.bytes.byteLength).toBe(0);
 });
+
+test("what comes in two chunks is read as it came, whatever was kept before", () => {
+  const incoming = new Incoming();
+  incoming.add(Buffer.from("x".repeat(100)));
+  incoming.keep();
+  incoming.use(100);
+  incoming.add(Buffer.from("ab"));
+  incoming.add(Buffer.from("cd"));
+  expect(incoming.bytes.toString()).toBe("abcd");
+});

@@ -10,3 +10,12 @@ test("a reader that has stopped holds nothing of what had arrived", () => {
   reader.stop();
   expect(reader.incoming.left).toBe(0);
 });
+
+test("a chunk is kept for as long as its own pieces are, not those of an earlier one", () => {
+  let isKept = true;
+  const parts = { onHead: () => {}, onPiece: () => isKept, onBodyEnd: () => {}, onBroken: () => {} };
+  const reader = new RequestReader(defaultLimits, parts, { congested: false });
+  const first = reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nabc"));
+  isKept = false;
+  expect([first, reader.read(Buffer.from("def"))]).toEqual([true, false]);
+});

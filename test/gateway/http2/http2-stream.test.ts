@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
-import { ErrorCode } from "../../../src/gateway/http2/index.ts";
+import { ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { answer, echo, receiving, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
 import {
   dataFrame,
@@ -135,6 +135,70 @@ describe("the engine", () => {
     await connection.readUntil(({ streamId }) => streamId === 1);
     const last = await connection.readUntil(({ streamId }) => streamId === 1);
     expect(last).toMatchObject({ type: frameType.data, flags: endStream, payload: Buffer.of() });
+  });
+
+  test("hands on no piece of nothing", async () => {
+    const pieces: string[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream, {
+          onData: (piece) => void pieces.push(Buffer.from(piece).toString()),
+          onEnd: () => answer(stream),
+        });
+      },
+    });
+    using connection = await openFrames(engine.address);
+    const padding = frame(frameType.data, frameFlag.padded, 1, text("\x02\0\0"));
+    connection.send(
+      begun(1),
+      padding,
+      dataFrame(1, text("a")),
+      dataFrame(1, text("")),
+      dataFrame(1, text(""), endStream),
+    );
+    expect(await connection.readEnd(1)).toStrictEqual(answered);
+    expect(pieces).toEqual(["a"]);
+  });
+
+  test("sends no frame for what was sent before, once the next has waited", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        stream.sendHeaders([statusBlock(200)], false);
+        for (const letter of "abc") stream.sendData(text(letter));
+        stream.end(undefined, undefined);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 2), whole(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const pieces: string[] = [];
+    const take = ({ type, flags, payload }: Frame): boolean => {
+      if (type === frameType.data) pieces.push(payload.toString());
+      return type === frameType.ping || (type === frameType.data && flags === endStream);
+    };
+    await connection.readUntil(take);
+    connection.send(windowUpdateFrame(1, 10));
+    await connection.readUntil(take);
+    expect(pieces).toEqual(["a", "b", "c"]);
+  });
+
+  test("tells a client of a reset that is the last thing a drain waits for (§6.8)", async () => {
+    const streams: Http2Stream[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        streams.push(stream);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    for (const one of engine.connections) one.drain();
+    const ping = await connection.readUntil(({ type }) => type === frameType.ping);
+    connection.send(frame(frameType.ping, frameFlag.ack, 0, ping?.payload));
+    await connection.readUntil(({ type }) => type === frameType.goAway);
+    streams[0]?.reset(ErrorCode.cancel);
+    expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.cancel));
   });
 
   test("sends nothing behind an answer that has ended, although its request has not", async () => {

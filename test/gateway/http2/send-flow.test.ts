@@ -108,6 +108,32 @@ test("short answers do not wait for long ones, whenever there is a little room",
   expect(sentBytes.get(1)).toBeLessThan(65_535 + shorts.length * 2 * 16_384);
 });
 
+describe("a frame goes at once", () => {
+  test.each([
+    { name: "if it fills the window of its stream", streamWindow: 5, sizes: [5, 1], go: [true, false] },
+    { name: "if it fits the window of its stream", streamWindow: 5, sizes: [6, 4], go: [false, true] },
+    { name: "up to the size of a frame", streamWindow: 65_535, sizes: [16_385, 16_384], go: [false, true] },
+    {
+      name: "if it fits the window of the connection",
+      streamWindow: 100_000,
+      sizes: [16_384, 16_384, 16_384, 16_384, 16_383, 1],
+      go: [true, true, true, false, true, false],
+    },
+    { name: "unless the socket is full", streamWindow: 5, sizes: [1], go: [false], congested: true },
+  ])("$name", async ({ streamWindow, sizes, go, congested = false }) => {
+    await using engine = await startEngine();
+    using connection = await openFrames(engine.address);
+    connection.send(ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const [{ output, sendFlow } = expect.fail("no connection")] = engine.connections;
+    output.congested = congested;
+    const stream = { sendWindow: streamWindow, queuedBytes: 0, sendNext: () => {}, reset: () => {} };
+    expect(sizes.map((bytes) => sendFlow.takeAll(stream, bytes))).toEqual(go);
+    const taken = sizes.filter((_, at) => go[at]).reduce((sum, bytes) => sum + bytes, 0);
+    expect(stream.sendWindow).toBe(streamWindow - taken);
+  });
+});
+
 describe("an answer is", () => {
   test.each([
     { name: "stalled when nothing of it was taken for long", afterMs: blockedTimeoutMs, stalled: 1 },

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { brotliCompressSync, constants, zstdCompressSync } from "node:zlib";
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { waitLimitMs, within } from "../../support/deadline.ts";
@@ -33,6 +33,7 @@ async function start(): Promise<TestGreenhouse> {
 }
 
 const coders = {
+  gzip: (line: string) => gzipSync(line),
   zstd: (line: string) => zstdCompressSync(line),
   // A flush instead of the end, which a body in br has only once.
   br: (line: string) => brotliCompressSync(line, { finishFlush: constants.BROTLI_OPERATION_FLUSH }),
@@ -92,6 +93,9 @@ test.each([
     upload[Symbol.dispose]();
     const message = "too many bodies in br or zstd are being read at once";
     expect([answer?.httpStatus, JSON.parse(String(answer?.body))]).toMatchObject([429, { code: 8, message }]);
+    const small = await begin(greenhouse, "1.1", "gzip");
+    small.upload[Symbol.dispose]();
+    expect(small.answer).toBeUndefined();
   } finally {
     others[Symbol.dispose]();
   }

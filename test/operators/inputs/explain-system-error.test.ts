@@ -31,6 +31,7 @@ test.each([
   { fault: refusal("EROFS"), want: "FILE is on a disk that cannot be written" },
   { fault: refusal("EMFILE"), want: "EMFILE: in the words of the system, open 'FILE'" },
   { fault: new Error("another sentence"), want: "another sentence" },
+  { fault: Object.assign(new Error("an odd code"), { code: "constructor", path: "FILE" }), want: "an odd code" },
   { fault: "a text", want: "a text" },
 ])("$want", ({ fault, want }) => {
   expect(explainSystemError(fault)).toBe(want);

@@ -134,9 +134,25 @@ describe("with logs for the audit trail", () => {
       trail: "deletions",
       want: [none, none, call],
     },
+    {
+      name: "with deletions at silent too a refusal is a line still",
+      level: "silent",
+      deletions: "silent",
+      trail: "refusals",
+      want: [none, call, none],
+    },
+    {
+      name: "with the trails at silent any other call is a line still",
+      level: "info",
+      refusals: "silent",
+      deletions: "silent",
+      trail: undefined,
+      want: [call, none, none],
+    },
   ] as const)("$name", ({ level, trail, want, ...rest }) => {
     const refusals = "refusals" in rest ? rest.refusals : "info";
-    const [log, auditLog, deletionLog] = [openLogLines(level), openLogLines(refusals), openLogLines("info")];
+    const deletions = "deletions" in rest ? rest.deletions : "info";
+    const [log, auditLog, deletionLog] = [openLogLines(level), openLogLines(refusals), openLogLines(deletions)];
     createCallLog({
       log: log.log,
       auditLog: auditLog.log,

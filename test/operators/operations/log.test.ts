@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { runProgram } from "../../support/process/child-program.ts";
+import { openLog, openReserveLog } from "../../../src/operators/operations/log.ts";
 import { openLogLines } from "../../support/operations/log-lines.ts";
 
 test("a line is one JSON object with the level by name and the time in UTC", () => {
@@ -62,4 +63,16 @@ test("the last line before the end of the process is written", async () => {
     process.exit(0);`;
   const { stderr } = await runProgram(process.execPath, ["--input-type=module", "--eval", program]);
   expect(JSON.parse(stderr)).toMatchObject({ level: "info", msg: "the last" });
+});
+
+function listeners(): number {
+  return process.stderr.listenerCount("error") + process.listenerCount("exit");
+}
+
+test("however many logs are opened, standard error and the process have the listeners of one", () => {
+  openLog("silent");
+  const ofOne = listeners();
+  openLog("silent");
+  openReserveLog("silent");
+  expect(listeners()).toBe(ofOne);
 });

@@ -121,9 +121,10 @@ test("deletions --plant leaves out those of other plants", async () => {
 test("backup makes a store of its own", async () => {
   using folder = createTempFolder();
   const copy = folder.file("copy.db");
-  const { exitCode } = await runCommand(["backup", copy], await makeStore(folder, [2n]));
+  const { exitCode, err } = await runCommand(["backup", copy], await makeStore(folder, [2n]));
   const exported = await runCommand(["export", "--database-url", `sqlite:${copy}`]);
   expect({ exitCode, out: exported.out }).toEqual({ exitCode: 0, out: ["1", "3"] });
+  expect(err).toEqual([expect.stringMatching(/^copied .* to .*copy\.db$/)]);
 });
 
 test("backup never writes over a file that is there", async () => {

@@ -171,6 +171,13 @@ describe("a place to listen at", () => {
     expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: ${place} ${says}`] });
   });
 
+  test("below a file is refused with what the system says", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("text"), "mine");
+    const { exitCode, err } = await serveAt(["--host", `unix:${folder.file("text/s")}`]);
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining("ENOTDIR")] });
+  });
+
   test("whose port is in use is refused with the port, and another one to try", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");

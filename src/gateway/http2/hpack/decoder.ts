@@ -58,7 +58,6 @@ export class HpackDecoder<Head = unknown> {
   decode(bytes: Buffer, from: number, to: number): DecodedBlock<Head> {
     const known = this.#blocks.get(bytes, from, to);
     if (known !== undefined) return known;
-    this.#changed = false;
     const block = this.#decode(bytes, from, to);
     // After a change of the table, the same bytes mean other fields. A block that changes it must do so again.
     if (this.#changed) this.#blocks.clear();
@@ -70,6 +69,7 @@ export class HpackDecoder<Head = unknown> {
     this.#bytes = bytes;
     this.#at = from;
     this.#end = to;
+    this.#changed = false;
     this.#readSizeUpdates();
     const fields: string[] = [];
     let listBytes = 0;

@@ -292,6 +292,17 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(answer && statusOf(hpack, answer)).toBe("200");
     });
 
+    test("is told so only if it waits", async () => {
+      await using greenhouse = await startGreenhouse({ waterBed: ({ bed }) => ({ bed }) }, {}, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      const header = postHeader(json).filter(([name]) => name !== ":path");
+      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
+      await expect.poll(() => greenhouse.openRequests()).toBe(1);
+      connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
+      const answer = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(answer && statusOf(new HpackDecoder(10_000), answer)).toBe("200");
+    });
+
     test("is told so once where node tells it", async () => {
       const gateway = createGateway({
         routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),

@@ -110,6 +110,20 @@ describe("the decoder reads RFC 7541's", () => {
   });
 });
 
+test("a block that is repeated is decoded once, also behind blocks that change the table", () => {
+  const decoder = new HpackDecoder(10_000);
+  const decode = (hex: string): unknown => {
+    const block = Buffer.from(hex, "hex");
+    return decoder.decode(block, 0, block.byteLength);
+  };
+  for (const changing of ["40016101 62", "40016301 64"]) {
+    decode(changing.replaceAll(" ", ""));
+    expect(decode("82")).toBe(decode("82"));
+    expect(decode("be")).toBe(decode("be"));
+  }
+  expect(decode("be")).toMatchObject({ fields: ["c", "d"] });
+});
+
 describe("the decoder", () => {
   test.each([
     { name: "§6.1: index 0", block: "80" },
