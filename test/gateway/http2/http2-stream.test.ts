@@ -243,6 +243,22 @@ describe("the engine", () => {
     expect(granted).toStrictEqual([uint32(48_000)]);
   });
 
+  test("gives back the window of what comes while its answer waits", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => answer(stream, Buffer.alloc(10)),
+      limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
+    });
+    using connection = await openFrames(engine.address);
+    const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
+    connection.send(settingFrame(4, 0), begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const granted: Buffer[] = [];
+    await connection.readUntil(({ type, streamId, payload }) => {
+      if (type === frameType.windowUpdate && streamId === 0) granted.push(payload);
+      return type === frameType.ping;
+    });
+    expect(granted).toStrictEqual([uint32(48_000)]);
+  });
+
   test("stops a body of more than 256 KiB behind its answer (§8.1)", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
     using connection = await openFrames(engine.address);

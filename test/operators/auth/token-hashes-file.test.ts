@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
+import fs from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { expect, test } from "vitest";
 import { appendTokenHash, listTokens, revokeToken } from "../../../src/operators/auth/token-hashes-file.ts";
 import type { StaticToken } from "../../../src/operators/auth/static-token.ts";
@@ -26,4 +28,33 @@ test("a file of tokens that exists but cannot be read is not replaced", async ()
   expect(await appendTokenHash(file, token)).toMatchObject({ kind: "problems" });
   expect(readlinkSync(file)).toBe("tokens");
   expect(readdirSync(folder.path)).toEqual(["tokens"]);
+});
+
+test("a changed file of tokens is on the disk before it takes its name, and then the folder is", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  writeFileSync(file, `${ci}\n${cd}\n`);
+  const steps: string[] = [];
+  const handle = await fs.open(file);
+  const handles: object = Object.getPrototypeOf(handle);
+  await handle.close();
+  const sync: () => Promise<void> = Reflect.get(handles, "sync");
+  const { rename } = fs;
+  Reflect.set(handles, "sync", function recorded(this: object): Promise<void> {
+    steps.push("sync");
+    return sync.call(this);
+  });
+  fs.rename = (...paths) => {
+    steps.push("rename");
+    return rename(...paths);
+  };
+  syncBuiltinESMExports();
+  try {
+    await revokeToken(file, "ci");
+  } finally {
+    Reflect.set(handles, "sync", sync);
+    fs.rename = rename;
+    syncBuiltinESMExports();
+  }
+  expect(steps).toEqual(["sync", "rename", "sync"]);
 });

@@ -146,12 +146,22 @@ test("a drain lets a call that was taken finish, and takes no new connection", a
   await using server = await serve({ store });
   const deleted = statusOf(`${server.baseUrl}/plants/1`, "DELETE");
   await taken;
-  const drained = server.drain();
+  const ends: string[] = [];
+  const drained = server.drain().then(() => ends.push("drain"));
   const refused = createConnection(server.port, "127.0.0.1");
   const [error] = await within(once(refused, "error"), "a refused connection");
   expect(error).toMatchObject({ code: "ECONNREFUSED" });
+  ends.push("call");
   release();
   expect(await deleted).toBe(204);
+  await within(drained, "the end of the drain");
+  expect(ends).toEqual(["call", "drain"]);
+});
+
+test("a server that is told to drain is not ready from then on, however long it still listens", async () => {
+  await using server = await serve({ drainDelayMs: 1 });
+  const drained = server.drain();
+  expect(server.readiness.draining.aborted).toBe(true);
   await within(drained, "the end of the drain");
 });
 

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../src/plantstore/plants/sqlite/backup.ts";
 import { openDatabase } from "../../../../src/plantstore/plants/sqlite/database.ts";
@@ -7,6 +8,7 @@ import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-err
 import { openSqliteStore } from "../../../../src/plantstore/plants/sqlite/store.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../../support/plants/describe-plant-database.ts";
+import { recordFileSteps } from "../../../support/plants/file-steps.ts";
 import { plantsIn, readSqlite } from "../../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../support/process/temp-folder.ts";
 
@@ -95,6 +97,20 @@ describe("an SQLite database", () => {
 });
 
 describe("backing up", () => {
+  test("syncs the copy before it gets its name, and then the folder", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await (await openSqliteStore({ file })).close();
+    using recorded = recordFileSteps();
+    backUp(file, folder.file("copy.db"));
+    const unfinished = `copy.db.${process.pid}.unfinished`;
+    expect(recorded.steps).toEqual([
+      `sync ${unfinished}`,
+      `link ${unfinished} copy.db`,
+      `sync ${basename(folder.path)}`,
+    ]);
+  });
+
   test("copies one moment of a store that goes on deleting, as a store of its own", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");

@@ -36,3 +36,13 @@ test("a connection that SQLite does not let wait waits all the same, and says th
   // It sleeps in between.
   expect(tries).toBeLessThanOrEqual(2 + (2 * waitedMs) / lockPollMs);
 });
+
+test("what is no lock is thrown at the first try", () => {
+  let tries = 0;
+  const fail = (): never => {
+    tries++;
+    throw new Error("a fault");
+  };
+  expect(() => untilUnlocked(fail, 20)).toThrow("a fault");
+  expect(tries).toBe(1);
+});
