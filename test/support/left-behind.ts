@@ -1,10 +1,12 @@
 import { subscribe } from "node:diagnostics_channel";
 import { getEventListeners } from "node:events";
 import { Socket } from "node:net";
+import { join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { Backlog, BacklogBudget } from "../../src/gateway/carriers/backlog.ts";
 import { takeWindow, windowBytesMax } from "../../src/gateway/zlib/window-budget.ts";
 import { waitLimitMs } from "./deadline.ts";
+import { projectFolder } from "./process/child-program.ts";
 
 // Set up before each test file. When a file is over, nothing that `src` has begun meanwhile may go on: no timer, no
 // account of a budget, no listener of a signal, no window of a decoder, no connection. So a clean-up that is lost fails
@@ -25,6 +27,8 @@ declare global {
 
 /** How many are kept before those that are over are looked for: few, because some tests measure the memory in use. */
 const keptMin = 64;
+
+const source = `${join(projectFolder, "src")}/`;
 
 /** How many are shown of what is left. */
 const shownMax = 5;
@@ -65,7 +69,7 @@ function forgetOver(all: Set<Begun>): void {
 function isOfSource(callers: readonly string[]): boolean {
   const caller = callers.find((one) => !one.includes(" in node:"));
   // This listener lives as long as its signal.
-  return caller?.includes("/src/") === true && !caller.startsWith("createHealthService ");
+  return caller?.includes(source) === true && !caller.startsWith("createHealthService ");
 }
 
 function countFromNowOn(): Set<Begun> {

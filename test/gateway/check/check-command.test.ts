@@ -21,7 +21,7 @@ import { file_kitchensink_v1_shelves } from "../../gen/kitchensink/v1/shelves_pb
 import { file_plantstore_v1_plant_service } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { file_streams_v1_stream_service } from "../../gen/streams/v1/stream_service_pb.ts";
 import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
-import { projectFolder } from "../../support/process/child-program.ts";
+import { projectFolder, runProgram } from "../../support/process/child-program.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 // npx @plantstore/gateway check
@@ -104,6 +104,23 @@ What is otherwise than with grpc-gateway:
   An unknown query parameter is refused.
     rest.lenient ignores all of them; rest.ignoredQueryParameters those that you name, such as utm_*.
     - plantstore.v1.PlantService.DeletePlant: DELETE /plants/{id}`,
+  });
+});
+
+test("the report of a definition with everything reads as it was read", async () => {
+  const { printed } = await check(everything, ...withRules(rule("/a/{nope}"), rule("/b//c")));
+  await expect(printed.replaceAll(everything, "everything.binpb")).toMatchFileSnapshot("everything.txt");
+});
+
+test("is a program", async () => {
+  const file = join(projectFolder, "src/gateway/check/main.ts");
+  expect(await runProgram(process.execPath, [file, "check", plants, "--from", "envoy"])).toMatchObject({
+    exitCode: 0,
+    stdout: `${(await check(plants, "--from", "envoy")).printed}\n`,
+  });
+  expect(await runProgram(process.execPath, [file])).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("Usage: npx"),
   });
 });
 

@@ -1,6 +1,6 @@
 import { createHook } from "node:async_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, test } from "vitest";
+import { afterAll, describe, test } from "vitest";
 import { StoreHealth, type StoreProblem, tryIntervalMs } from "../../../src/plantstore/plants/store-health.ts";
 
 const full: StoreProblem = { text: "the disk is full", isTemporary: true };
@@ -10,6 +10,10 @@ const away: StoreProblem = { text: "the server is away", isTemporary: true, mayB
 
 // So long that nothing happens by itself in a test.
 const never = 2 ** 30;
+
+const opened: StoreHealth[] = [];
+// Of what is damaged, nobody looks whether it is good again.
+afterAll(() => opened.forEach((health) => health.report(damaged)));
 
 /** Health whose looks wait until the test says what they find. */
 function openHealth({ watchIntervalMs = never, briefMsMax = 0 } = {}) {
@@ -26,6 +30,7 @@ function openHealth({ watchIntervalMs = never, briefMsMax = 0 } = {}) {
     return look.promise;
   };
   const health = new StoreHealth({ findProblem, watchIntervalMs, briefMsMax });
+  opened.push(health);
   return { health, looks, knewOfWork, limitsMs, nextLook: () => new Promise<void>((resolve) => asked.push(resolve)) };
 }
 

@@ -165,13 +165,17 @@ test("metrics are exported at intervals, and a last time when the server stops",
   const expected = ["rpc.server.call.duration", "gateway.connections", "db.client.operation.duration"];
   await expect.poll(() => [...collector.metrics]).toEqual(expect.arrayContaining(expected));
   expect(collector.spans).toEqual([]);
-  const timers = (): number => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
   const before = { requests: collector.requests.length, timers: timers() };
   await traced.server.drain();
   expect(collector.requests.length).toBeGreaterThan(before.requests);
   // The time that a last export may take does not keep the process.
   expect(timers()).toBeLessThanOrEqual(before.timers);
 });
+
+/** How many timers keep the process. */
+function timers(): number {
+  return process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
+}
 
 test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
   { name: "refuses", answer: (response) => void response.writeHead(400).end("no".repeat(1_000_000)) },
