@@ -27,17 +27,16 @@ export function findShadowedBindings(
   });
 }
 
-function examplePaths(template: PathTemplate, text: string, segmentsMax: number): ReadonlySet<string> {
+function examplePaths(template: PathTemplate, text: string, segmentsMax: number): readonly string[] {
   const literal = { kind: "literal", text } as const;
-  const paths = Array.from({ length: segmentsMax + 1 }, (_, count) => {
+  const counts = template.segments.some((segment) => segment.kind === "**") ? segmentsMax + 1 : 1;
+  return Array.from({ length: counts }, (_, count) => {
     const segments = template.segments.flatMap((segment) => {
       if (segment.kind === "**") return Array.from({ length: count }, () => literal);
       return [segment.kind === "*" ? literal : segment];
     });
     return printPathTemplate({ segments, variables: [], verb: template.verb });
   });
-  // Without "**" they are all the same.
-  return new Set(paths);
 }
 
 // Longer than every literal, so it equals none of them.
