@@ -199,6 +199,18 @@ test("the storage thread of SQLite loads no package: each start of a store would
   expect([...files].filter((file) => ofPackage.test(readFileSync(join(source, file), "utf8")))).toEqual([]);
 });
 
+test("the transcoding suite imports nothing of this repository: it is for every server", () => {
+  const folder = join(root, "conformance");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  const specifiers = files.flatMap((file) =>
+    [...readFileSync(join(folder, file), "utf8").matchAll(/(?:from|import|import\()\s*"([^"]+)"/g)].map(
+      ([, specifier = ""]) => (specifier.startsWith(".") ? resolve(folder, dirname(file), specifier) : specifier),
+    ),
+  );
+  expect(files.length).toBeGreaterThan(10);
+  expect(specifiers.filter((specifier) => !specifier.startsWith("node:") && !specifier.startsWith(folder))).toEqual([]);
+});
+
 const architecture = readFileSync(join(root, "docs/architecture.md"), "utf8");
 const documented = [...architecture.matchAll(/^\| `([a-z0-9/-]+)\/` \|.*\| (\d+) \|$/gm)].map(
   ([, room = "", lines]) => ({

@@ -1,0 +1,12 @@
+import { jsonValues } from "./json-values.ts";
+import type { Line } from "./line.ts";
+import { urlValues } from "./url-values.ts";
+
+/** The text of each file of regular cases, by its name. */
+export function generatedFiles(): Readonly<Record<string, string>> {
+  return { "values-in-urls.jsonl": toLines(urlValues()), "values-in-json.jsonl": toLines(jsonValues()) };
+}
+
+function toLines(lines: readonly Line[]): string {
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+}

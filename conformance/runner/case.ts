@@ -1,0 +1,155 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A JSON value. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+/** What a server needs for a case beside paths, queries and JSON; `--without` leaves out the cases of what it lacks. */
+export const needs = [
+  "verbs",
+  "masks",
+  "body_fields",
+  "response_body",
+  "custom",
+  "streams",
+  "client_streams",
+  "httpbody",
+] as const;
+
+/** One of `needs`. */
+export type Need = (typeof needs)[number];
+
+/** One header field, by its name in lower case. */
+export type Field = readonly [name: string, value: string];
+
+/** A request. At most one of `json`, `text` and `base64` is its body; `json` also sets the content type. */
+export interface CaseRequest {
+  readonly method: string;
+  /** The request target as it is sent: no client has changed it. */
+  readonly target: string;
+  readonly header?: readonly Field[];
+  readonly json?: string;
+  readonly text?: string;
+  readonly base64?: string;
+  /** Sends the body in chunks of this many bytes, with no length announced. On HTTP/2 it is sent as usual. */
+  readonly chunkBytes?: number;
+}
+
+/** What the server has to make of it. */
+export type Expectation =
+  /** 200, and the backend was asked this RPC with this message, as ProtoJSON. */
+  | { readonly rpc: string; readonly message: Json }
+  /** The backend was not asked, and the status is one of these: `404`, or `4xx` for a class. */
+  | { readonly refused: readonly string[]; readonly header?: Readonly<Record<string, string>> }
+  /** This answer: the status; header fields; the body as JSON, as JSON that `has` these members, as bytes, or none. */
+  | {
+      readonly status: string;
+      readonly header?: Readonly<Record<string, string>>;
+      readonly json?: Json;
+      readonly has?: Readonly<Record<string, Json>>;
+      readonly base64?: string;
+      readonly empty?: true;
+    }
+  /** 200 and a stream of these messages, in whatever form; `error` when an error ends it. */
+  | { readonly items: readonly Json[]; readonly error?: true };
+
+/** One request, what has to come of it, and which sentence says so. */
+export interface Case {
+  readonly id: string;
+  /** The file that it is in. */
+  readonly group: string;
+  /** In a few words. */
+  readonly title: string;
+  /** `must`: the sentence leaves no choice but those in `or`. `should`: it recommends, or a text beside it does. */
+  readonly level: "must" | "should";
+  /** The standard and its section. */
+  readonly sentence: string;
+  readonly needs: readonly Need[];
+  readonly request: CaseRequest;
+  readonly expect: Expectation;
+  /** What is accepted as well, because the standard leaves it open. */
+  readonly or: readonly Expectation[];
+}
+
+/** The folder of the cases in this package. */
+export const casesFolder: string = join(import.meta.dirname, "..", "cases");
+
+/** Reads the cases of a folder: JSON Lines, one file for each group. Throws an error that names file and line. */
+export function readCases(folder: string = casesFolder): readonly Case[] {
+  const files = readdirSync(folder)
+    .filter((name) => name.endsWith(".jsonl"))
+    .toSorted();
+  return files.flatMap((name) =>
+    readFileSync(join(folder, name), "utf8")
+      .split("\n")
+      .flatMap((line, at) =>
+        line === "" ? [] : [parseCase(line, name.slice(0, -".jsonl".length), `${name}:${at + 1}`)],
+      ),
+  );
+}
+
+const members = new Set(["id", "title", "level", "sentence", "needs", "request", "expect", "or"]);
+
+/** Reads a line. Throws an error that begins with `where`, if it is no case. */
+export function parseCase(line: string, group: string, where: string): Case {
+  const value: unknown = parse(line, where);
+  if (!isRecord(value)) throw new Error(`${where}: not an object`);
+  const unknown = Object.keys(value).filter((key) => !members.has(key));
+  if (unknown.length > 0) throw new Error(`${where}: unknown member ${unknown.join(", ")}`);
+  const { id, title, level, sentence, needs: needed = [], request, expect, or = [] } = value;
+  for (const [name, text] of Object.entries({ id, title, sentence })) {
+    if (typeof text !== "string" || text === "") throw new Error(`${where}: ${name} is missing`);
+  }
+  if (level !== "must" && level !== "should") throw new Error(`${where}: level is neither must nor should`);
+  if (!Array.isArray(needed) || !needed.every(isNeed)) throw new Error(`${where}: needs something that is not known`);
+  if (!isRequest(request)) throw new Error(`${where}: request has no method, target or body as it should`);
+  if (!isExpectation(expect)) throw new Error(`${where}: expect is no expectation`);
+  if (!Array.isArray(or) || !or.every(isExpectation)) throw new Error(`${where}: or is no list of expectations`);
+  return {
+    id: String(id),
+    group,
+    title: String(title),
+    level,
+    sentence: String(sentence),
+    needs: needed,
+    request,
+    expect,
+    or,
+  };
+}
+
+function parse(line: string, where: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (error) {
+    throw new Error(`${where}: not JSON`, { cause: error });
+  }
+}
+
+/** Whether a value is an object with members. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isNeed(value: unknown): value is Need {
+  return needs.some((need) => need === value);
+}
+
+function isRequest(value: unknown): value is CaseRequest {
+  if (!isRecord(value) || typeof value["method"] !== "string" || typeof value["target"] !== "string") return false;
+  const bodies = [value["json"], value["text"], value["base64"]].filter((body) => body !== undefined);
+  const { header = [], chunkBytes = 1 } = value;
+  const isHeader = Array.isArray(header) && header.every((field) => Array.isArray(field) && field.length === 2);
+  return bodies.length < 2 && bodies.every((body) => typeof body === "string") && isHeader && Number(chunkBytes) > 0;
+}
+
+function isExpectation(value: unknown): value is Expectation {
+  if (!isRecord(value)) return false;
+  if ("rpc" in value) return typeof value["rpc"] === "string" && value["message"] !== undefined;
+  if ("refused" in value) return Array.isArray(value["refused"]) && value["refused"].every(isStatus);
+  return "items" in value ? Array.isArray(value["items"]) : isStatus(value["status"]);
+}
+
+function isStatus(value: unknown): boolean {
+  return typeof value === "string" && /^[2-5](?:\d\d|xx)$/.test(value);
+}

@@ -1,0 +1,101 @@
+import { connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { CaseRequest } from "./case.ts";
+import {
+  type Answer,
+  bodyLimitBytes,
+  bodyOf,
+  type Exchange,
+  fieldOf,
+  headerLimitBytes,
+  headerOf,
+  NoAnswer,
+} from "./answer.ts";
+import { readHttp1Answer } from "./http1-answer.ts";
+
+/** How often the bytes of an answer are looked at again: each time costs as much as all that came before. */
+const readStepBytes = 16 * 1024;
+
+/** Returns what sends requests over HTTP/1.1 to `base`, each on a connection of its own, byte by byte as a case says. */
+export function createHttp1(base: URL): Exchange {
+  return (request, timeoutMs) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const socket = open(base);
+    const timer = setTimeout(() => fail("late", `gave no answer within ${timeoutMs} ms`), timeoutMs);
+    const pieces: Buffer[] = [];
+    let length = 0;
+    let readAt = 0;
+    let isConnected = false;
+
+    function fail(kind: NoAnswer["kind"], message: string): void {
+      reject(new NoAnswer(kind, message));
+    }
+    function read(hasEnded: boolean): void {
+      readAt = length;
+      try {
+        const answer = readHttp1Answer(Buffer.concat(pieces), request.method, hasEnded);
+        if (answer !== undefined) resolve(answer);
+      } catch (error) {
+        reject(error);
+      }
+    }
+    socket.on("connect", () => void (isConnected = true));
+    socket.on("data", (piece: Buffer) => {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > headerLimitBytes + 2 * bodyLimitBytes) fail("too large", "does not stop to answer");
+      else if (length < readStepBytes || length - readAt >= readStepBytes) read(false);
+    });
+    // After the answer is too late for an error: a server may close while it is still sent a body.
+    socket.on("end", () => read(true));
+    socket.on("error", ({ message }) =>
+      length > 0 ? read(true) : fail(isConnected ? "closed" : "no server", message),
+    );
+    socket.on("close", () => fail("closed", "closed the connection before an answer"));
+    socket.write(toBytes(request, base));
+    return promise.finally(() => {
+      clearTimeout(timer);
+      socket.destroy();
+    });
+  };
+}
+
+function open(base: URL): Socket {
+  const host = base.hostname.replace(/^\[|\]$/g, "");
+  const isTls = base.protocol === "https:";
+  const port = Number(base.port === "" ? (isTls ? 443 : 80) : base.port);
+  if (!isTls) return connectTcp({ host, port });
+  // An address is no name of a server (RFC 6066 §3).
+  return connectTls({ host, port, ALPNProtocols: ["http/1.1"], ...(isIP(host) === 0 ? { servername: host } : {}) });
+}
+
+function toBytes(request: CaseRequest, base: URL): Buffer {
+  const body = bodyOf(request);
+  const isChunked = body !== undefined && request.chunkBytes !== undefined;
+  const fields = [...headerOf(request)];
+  if (fieldOf(fields, "host") === undefined) fields.unshift(["host", base.host]);
+  if (isChunked) fields.push(["transfer-encoding", "chunked"]);
+  else if (body !== undefined) fields.push(["content-length", String(body.length)]);
+  fields.push(["connection", "close"]);
+  const head = [
+    `${request.method} ${targetOf(request, base)} HTTP/1.1`,
+    ...fields.map(([name, value]) => `${name}: ${value}`),
+  ];
+  const begin = Buffer.from(`${head.join("\r\n")}\r\n\r\n`, "latin1");
+  if (body === undefined) return begin;
+  return Buffer.concat([begin, isChunked ? inChunks(body, request.chunkBytes) : body]);
+}
+
+/** The target behind the path of the base, if that has one. */
+export function targetOf({ target }: CaseRequest, base: URL): string {
+  return `${base.pathname.replace(/\/$/, "")}${target}`;
+}
+
+function inChunks(body: Buffer, size = 1): Buffer {
+  const chunks: Buffer[] = [];
+  for (let at = 0; at < body.length; at += size) {
+    const chunk = body.subarray(at, at + size);
+    chunks.push(Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n"));
+  }
+  return Buffer.concat([...chunks, Buffer.from("0\r\n\r\n")]);
+}

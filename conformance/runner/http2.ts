@@ -1,0 +1,74 @@
+import { connect, type ClientHttp2Stream, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
+import type { CaseRequest, Field } from "./case.ts";
+import { type Answer, bodyLimitBytes, bodyOf, type Exchange, headerOf, NoAnswer } from "./answer.ts";
+import { targetOf } from "./http1.ts";
+
+/** Returns what sends requests over HTTP/2 to `base`, with prior knowledge if it is http (RFC 9113 §3.3). */
+export function createHttp2(base: URL): Exchange {
+  return (request, timeoutMs) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const session = connect(base.origin);
+    const body = bodyOf(request);
+    const timer = setTimeout(() => reject(new NoAnswer("late", `gave no answer within ${timeoutMs} ms`)), timeoutMs);
+    let isConnected = false;
+    session.on("error", ({ message }) => reject(new NoAnswer(isConnected ? "closed" : "no server", message)));
+    session.on("close", () => reject(new NoAnswer("closed", "closed the connection before an answer")));
+    session.on("connect", () => {
+      isConnected = true;
+      const stream = session.request(toHeaders(request, body, base), { endStream: body === undefined });
+      if (body !== undefined) stream.end(body);
+      readAnswer(stream, resolve, reject);
+    });
+    return promise.finally(() => {
+      clearTimeout(timer);
+      session.destroy();
+    });
+  };
+}
+
+function toHeaders(request: CaseRequest, body: Buffer | undefined, base: URL): OutgoingHttpHeaders {
+  const length: Field[] = body === undefined ? [] : [["content-length", String(body.length)]];
+  const fields = Object.groupBy([...headerOf(request), ...length], ([name]) => name);
+  return {
+    ":method": request.method,
+    ":path": targetOf(request, base),
+    // A name that is sent twice is one field with a list.
+    ...Object.fromEntries(Object.entries(fields).map(valuesOf)),
+  };
+}
+
+function valuesOf([name, fields = []]: [string, readonly Field[] | undefined]): [string, string | string[]] {
+  const [value = "", ...more] = fields.map((field) => field[1]);
+  return [name, more.length === 0 ? value : [value, ...more]];
+}
+
+function readAnswer(
+  stream: ClientHttp2Stream,
+  resolve: (answer: Answer) => void,
+  reject: (error: Error) => void,
+): void {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  let head: { readonly status: number; readonly header: readonly Field[] } | undefined;
+  const end = (isWhole: boolean, why: string): void => {
+    if (head === undefined) reject(new NoAnswer("closed", why));
+    else resolve({ ...head, body: Buffer.concat(pieces), isWhole });
+  };
+  stream.on("response", (headers) => {
+    head = { status: headers[":status"] ?? 0, header: fieldsOf(headers) };
+  });
+  stream.on("data", (piece: Buffer) => {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > bodyLimitBytes) reject(new NoAnswer("too large", `answered with more than ${bodyLimitBytes} bytes`));
+  });
+  stream.on("end", () => end(true, "ended the stream before an answer"));
+  stream.on("error", (error) => end(false, error.message));
+  stream.on("close", () => end(false, "closed the stream before an answer"));
+}
+
+function fieldsOf(headers: IncomingHttpHeaders): readonly Field[] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    name.startsWith(":") || value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value]],
+  );
+}

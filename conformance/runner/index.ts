@@ -1,0 +1,18 @@
+export { type Answer, type Exchange, NoAnswer } from "./answer.ts";
+export {
+  type Case,
+  type CaseRequest,
+  casesFolder,
+  type Expectation,
+  type Field,
+  type Json,
+  type Need,
+  needs,
+  parseCase,
+  readCases,
+} from "./case.ts";
+export { createHttp1 } from "./http1.ts";
+export { createHttp2 } from "./http2.ts";
+export { judge, type Verdict } from "./judge.ts";
+export { hasFailed, type ReportForm, reportForms, tally, type Tally, writeReport } from "./report.ts";
+export { type Outcome, readKnownFailing, type Result, run, type RunOptions } from "./run.ts";

@@ -1,0 +1,134 @@
+import type { Outcome, Result } from "./run.ts";
+
+/** The forms of a report. */
+export const reportForms = ["text", "json", "junit", "md"] as const;
+
+/** One of `reportForms`. */
+export type ReportForm = (typeof reportForms)[number];
+
+/** How many cases ended how. */
+export type Tally = Readonly<Record<Outcome, number>>;
+
+/** Counts results by their outcomes. */
+export function tally(results: readonly Result[]): Tally {
+  const count = (outcome: Outcome): number => results.filter((result) => result.outcome === outcome).length;
+  return {
+    pass: count("pass"),
+    alternative: count("alternative"),
+    fail: count("fail"),
+    known: count("known"),
+    fixed: count("fixed"),
+    "not run": count("not run"),
+  };
+}
+
+/** Whether a run failed: by a `must` that nobody knew of, or a known failure that is none. */
+export function hasFailed(results: readonly Result[], strict: boolean): boolean {
+  return results.some(
+    ({ case: { level }, outcome }) => outcome === "fixed" || (outcome === "fail" && (strict || level === "must")),
+  );
+}
+
+/** Writes a report of all results. */
+export function writeReport(results: readonly Result[], form: ReportForm): string {
+  switch (form) {
+    case "text":
+      return writeText(results);
+    case "json":
+      return `${JSON.stringify(results.map(toJson), null, 1)}\n`;
+    case "junit":
+      return writeJunit(results);
+    case "md":
+      return writeMarkdown(results);
+  }
+}
+
+function toJson({ case: { id, group, level, sentence }, outcome, problems, ms }: Result): object {
+  return { id, group, level, sentence, outcome, problems, ms: Math.round(ms) };
+}
+
+const told: readonly Outcome[] = ["fail", "fixed"];
+
+function writeText(results: readonly Result[]): string {
+  const failures = results.filter(({ outcome }) => told.includes(outcome)).map(writeFailure);
+  return `${failures.join("")}${writeSummary(results)}\n`;
+}
+
+/** What was asked, what was expected and by which sentence, and what came. */
+export function writeFailure({ case: { id, level, title, sentence, request }, outcome, problems }: Result): string {
+  const body = request.json ?? request.text ?? request.base64;
+  return [
+    `${id} (${level}): ${title}`,
+    `  ${request.method} ${request.target}${body === undefined ? "" : ` with ${body.slice(0, 200)}`}`,
+    ...(outcome === "fixed" ? ["it passes: take it off the list of known failures"] : problems).map(
+      (problem) => `  ${problem}`,
+    ),
+    `  by ${sentence}`,
+    "",
+    "",
+  ].join("\n");
+}
+
+/** One line: how many ended how. */
+export function writeSummary(results: readonly Result[]): string {
+  const must = tally(results.filter(({ case: { level } }) => level === "must"));
+  const should = tally(results.filter(({ case: { level } }) => level === "should"));
+  return `${line("must", must)}; ${line("should", should)}`;
+}
+
+function line(name: string, { pass, alternative, fail, known, fixed, "not run": left }: Tally): string {
+  return `${name}: ${pass} passed, ${alternative} by an alternative, ${fail} failed, ${known} known, ${fixed} fixed, ${left} not run`;
+}
+
+function writeJunit(results: readonly Result[]): string {
+  const groups = Object.entries(Object.groupBy(results, ({ case: { group } }) => group));
+  const suites = groups.map(([group, members = []]) => {
+    const failures = members.filter(({ outcome }) => told.includes(outcome)).length;
+    const skipped = members.filter(({ outcome }) => outcome === "known" || outcome === "not run").length;
+    const head = `<testsuite name="${escape(group)}" tests="${members.length}" failures="${failures}" skipped="${skipped}">`;
+    return [head, ...members.map(writeTestcase), "</testsuite>"].join("\n");
+  });
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n${suites.join("\n")}\n</testsuites>\n`;
+}
+
+function writeTestcase(result: Result): string {
+  const { case: each, outcome, problems, ms } = result;
+  const head = `<testcase classname="${escape(each.group)}" name="${escape(each.id)}" time="${(ms / 1000).toFixed(3)}"`;
+  if (outcome === "known" || outcome === "not run") return `${head}><skipped message="${outcome}"/></testcase>`;
+  if (!told.includes(outcome)) return `${head}/>`;
+  const message = problems[0] ?? "passes, and is on the list of known failures";
+  return `${head}><failure message="${escape(message)}" type="${each.level}">${escape(writeFailure(result))}</failure></testcase>`;
+}
+
+// XML 1.0 §2.2: no control characters but these three, not even escaped.
+function escape(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll('"', "&quot;")
+    .replaceAll(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, "\u{fffd}");
+}
+
+function writeMarkdown(results: readonly Result[]): string {
+  const groups = Object.entries(Object.groupBy(results, ({ case: { group } }) => group));
+  const row = (name: string, members: readonly Result[]): string => {
+    const { pass, alternative, fail, known, fixed, "not run": left } = tally(members);
+    return `| ${name} | ${pass} | ${alternative} | ${fail} | ${known} | ${fixed} | ${left} |`;
+  };
+  const failures = results.filter(({ outcome }) => told.includes(outcome));
+  return [
+    "| cases | passed | by an alternative | failed | known | fixed | not run |",
+    "|---|---|---|---|---|---|---|",
+    ...groups.map(([group, members = []]) => row(group, members)),
+    row("all", results),
+    "",
+    ...failures.map(
+      ({ case: each, problems }) => `- \`${each.id}\` (${each.level}; ${each.sentence}): ${inCell(problems)}`,
+    ),
+    "",
+  ].join("\n");
+}
+
+function inCell(problems: readonly string[]): string {
+  return problems.join("; ").replaceAll(/[\r\n]+/g, " ");
+}
