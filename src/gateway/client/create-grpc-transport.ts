@@ -29,6 +29,7 @@ import { brotli, gzip, zstd } from "../zlib/index.ts";
 import { type CallSettings, ClientMethod } from "./client-method.ts";
 import type { CallInit } from "./outgoing-call.ts";
 import { type HeadersInit, readRequestFields } from "./request-fields.ts";
+import { Retries, type RetryPolicy } from "./retries.ts";
 import { type StreamAnswer, StreamCall } from "./stream-call.ts";
 import { type UnaryAnswer, UnaryCall } from "./unary-call.ts";
 
@@ -61,6 +62,11 @@ export interface GrpcTransportOptions {
    * than once in 5 minutes.
    */
   readonly keepaliveMs?: number;
+  /**
+   * When a call that has failed is sent again: `"transparent"`, the default, once if it was certainly not processed;
+   * `"off"`, never; or also by a policy, with a back-off and a budget, as long as its answer has not begun.
+   */
+  readonly retry?: RetryPolicy | "transparent" | "off";
 }
 
 /** A transport for Connect's clients, with connections that it keeps until it is disposed of. */
@@ -88,6 +94,7 @@ class OwnGrpcTransport implements GrpcTransport {
   readonly #settings: CallSettings;
   readonly #upstream: Upstream;
   readonly #ownsUpstream: boolean;
+  readonly #retries: Retries;
   readonly #methods = new WeakMap<DescMethod, ClientMethod>();
 
   constructor(options: GrpcTransportOptions) {
@@ -107,6 +114,7 @@ class OwnGrpcTransport implements GrpcTransport {
     const { scheme, authority } = this.#upstream;
     this.#baseUrl = `${scheme}://${authority}`;
     this.#interceptors = [...interceptors];
+    this.#retries = new Retries(options.retry ?? "transparent");
     this.#defaultTimeoutMs = defaultTimeoutMs;
     this.#settings = {
       scheme,
@@ -191,7 +199,8 @@ class OwnGrpcTransport implements GrpcTransport {
   ): CallInit {
     let method = this.#methods.get(desc);
     if (method === undefined) this.#methods.set(desc, (method = new ClientMethod(desc, this.#settings)));
-    return { upstream: this.#upstream, method, fields: readRequestFields(header), signal, timeoutMs };
+    const fields = readRequestFields(header);
+    return { upstream: this.#upstream, method, fields, signal, timeoutMs, retries: this.#retries };
   }
 
   #interception(signal: AbortSignal | undefined, timeoutMs: number | undefined): Interception {

@@ -2,6 +2,7 @@
  * The entry `@plantstore/gateway/client`: a transport for Connect's clients over the gateway's own HTTP/2.
  */
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
+export type { RetryPolicy } from "./retries.ts";
 export {
   createUpstream,
   type Upstream,

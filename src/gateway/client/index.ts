@@ -9,6 +9,7 @@ export { type CallSettings, type ClientCodec, ClientMethod } from "./client-meth
 export type { CallInit } from "./outgoing-call.ts";
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
 export type { RequestFields } from "./request-fields.ts";
+export { Retries, type RetryPolicy } from "./retries.ts";
 export { type StreamAnswer, StreamCall } from "./stream-call.ts";
 export { type UnaryAnswer, UnaryCall } from "./unary-call.ts";
 export {

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type HeaderFields, startDeadline } from "../carriers/index.ts";
+import { type HeaderFields, readHeaderField, startDeadline } from "../carriers/index.ts";
 import { ErrorCode } from "../http2/index.ts";
 import type { AnswerReceiver, AnswerSection, ClientConnection, ClientStream } from "../http2/client/index.ts";
 import type { Caller, Upstream } from "../upstreams/index.ts";
@@ -7,6 +7,7 @@ import { type AnswerCoding, readAnswerHead } from "./answer-head.ts";
 import { readStatus, resetError } from "./call-status.ts";
 import type { ClientMethod } from "./client-method.ts";
 import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
+import { type Retries, transparentRetries } from "./retries.ts";
 
 /** What a call is made with. */
 export interface CallInit {
@@ -16,6 +17,8 @@ export interface CallInit {
   readonly signal: AbortSignal | undefined;
   /** Milliseconds; `undefined` for no deadline. */
   readonly timeoutMs: number | undefined;
+  /** When it is sent again. By default, once if it was certainly not processed. */
+  readonly retries?: Retries;
 }
 
 /** A call on its way: it waits for a stream, is sent, and ends once, by its answer, its deadline, its caller or a loss. */
@@ -23,18 +26,24 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   protected readonly method: ClientMethod;
   protected stream: ClientStream | undefined;
   protected coding: AnswerCoding;
-  /** The header of the answer; `undefined` before it has come. */
+  /** The header of the answer; `undefined` before it has come, and if it is all of the answer. */
   protected head: HeaderFields | undefined;
   protected done = false;
   readonly #init: CallInit;
   readonly #startedAtMs: number;
-  /** Whether it was sent again although the server had refused it. gRFC A6: once, so that no overload is multiplied. */
+  readonly #retries: Retries;
+  /** How often it was sent, and how often since a server has said when it wants it. */
+  #attempts = 1;
+  #attemptsSincePushback = 1;
+  /** Whether this attempt was repeated as the server had refused it. gRFC A6: once, so that no overload is multiplied. */
   #isRepeated = false;
+  #retryTimer: NodeJS.Timeout | undefined;
   #stopDeadline: (() => void) | undefined;
 
   constructor(init: CallInit) {
     this.#init = init;
     this.method = init.method;
+    this.#retries = init.retries ?? transparentRetries;
     this.#startedAtMs = init.timeoutMs === undefined ? 0 : performance.now();
   }
 
@@ -58,12 +67,17 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
     const { fields, timeoutMs, method } = this.#init;
     let varying: Uint8Array;
     try {
-      varying = encodeRequestFields(fields, timeoutMs === undefined ? undefined : this.#leftMs(timeoutMs));
+      const leftMs = timeoutMs === undefined ? undefined : this.#leftMs(timeoutMs);
+      varying = encodeRequestFields(fields, leftMs, this.#attempts - 1);
     } catch (error) {
       return this.fail(ConnectError.from(error));
     }
     this.stream = connection.open(fields.namesProgram ? method.anonymous : method.stable, varying, this);
     this.send(this.stream);
+  }
+
+  refuse(error: ConnectError): void {
+    if (!this.done) this.#attemptFailed(error, undefined);
   }
 
   /** Sends the request, from its beginning. */
@@ -95,20 +109,17 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
     this.finish();
     const { stream } = this;
     this.#init.upstream.leave(this);
-    if (stream !== undefined) {
-      stream.receiver = undefined;
-      stream.reset(ErrorCode.cancel);
-    }
+    if (stream !== undefined) dropStream(stream);
     this.failed(error, undefined);
   }
 
   onHead(section: AnswerSection, ended: boolean): void {
     const coding = readAnswerHead(section, this.method.settings.acceptCompression);
-    if (coding instanceof ConnectError) return this.fail(coding);
-    this.head = section.fields;
+    if (coding instanceof ConnectError) return this.#attemptFailed(coding, undefined);
     this.coding = coding;
-    if (ended) this.#end(section.fields, noFields);
-    else this.begun(section.fields);
+    if (ended) return this.#end(section.fields, noFields);
+    this.head = section.fields;
+    this.begun(section.fields);
   }
 
   onEnd(trailer: AnswerSection | undefined): void {
@@ -121,8 +132,9 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
     const isUntouched = code === ErrorCode.refusedStream && this.head === undefined;
     this.stream = undefined;
     if (this.done) return;
-    if (!isUntouched || !this.repeatable || this.#isRepeated) {
-      return this.fail(this.#isLate(code) ? deadlineExceeded() : resetError(code));
+    if (this.#isLate(code)) return this.fail(deadlineExceeded());
+    if (!isUntouched || !this.repeatable || this.#isRepeated || !this.#retries.repeatsUntouched) {
+      return this.#attemptFailed(resetError(code), undefined);
     }
     this.#isRepeated = true;
     this.#init.upstream.call(this);
@@ -138,15 +150,41 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   protected finish(): void {
     this.done = true;
     this.#stopDeadline?.();
+    clearTimeout(this.#retryTimer);
     this.#init.signal?.removeEventListener("abort", this);
   }
 
   #end(trailer: HeaderFields, header: HeaderFields): void {
     if (this.done) return;
     const error = readStatus(trailer, header);
-    if (error === undefined) return this.completed(trailer);
-    this.finish();
-    this.failed(error, trailer);
+    if (error !== undefined) return this.#attemptFailed(error, trailer);
+    this.#retries.succeeded();
+    this.completed(trailer);
+  }
+
+  /** Ends the call, unless it is to be sent again: never once its answer has begun. */
+  #attemptFailed(error: ConnectError, trailer: HeaderFields | undefined): void {
+    const delayMs = this.head === undefined && this.repeatable ? this.#retryAfter(error, trailer) : undefined;
+    if (delayMs === undefined) {
+      if (trailer === undefined) return this.fail(error);
+      this.finish();
+      return this.failed(error, trailer);
+    }
+    const { stream } = this;
+    this.stream = undefined;
+    if (stream !== undefined) dropStream(stream);
+    this.#attempts += 1;
+    this.#isRepeated = false;
+    this.#retryTimer = setTimeout(() => this.#init.upstream.call(this), delayMs);
+  }
+
+  #retryAfter(error: ConnectError, trailer: HeaderFields | undefined): number | undefined {
+    const { upstream, method } = this.#init;
+    if (upstream.isClosed) return undefined;
+    const pushback = readHeaderField(trailer ?? noFields, "grpc-retry-pushback-ms");
+    const [attempts, attemptsSincePushback] = [this.#attempts, this.#attemptsSincePushback];
+    this.#attemptsSincePushback = pushback === null ? attemptsSincePushback + 1 : 1;
+    return this.#retries.failed({ method: method.desc, error, pushback, attempts, attemptsSincePushback });
   }
 
   /** Returns whether the server has given the call up because of its deadline, which it may notice earlier than we do. */
@@ -163,6 +201,12 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
 }
 
 const noFields: HeaderFields = [];
+
+/** Ends a stream of which nothing is wanted any more. */
+function dropStream(stream: ClientStream): void {
+  stream.receiver = undefined;
+  stream.reset(ErrorCode.cancel);
+}
 
 /** Milliseconds that a server is given at least. */
 const leftMsMin = 1;

@@ -44,14 +44,20 @@ const ownFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Encodes the fields of a call, and its deadline.
+ * Encodes the fields of a call, its deadline, and how often it was sent before (gRFC A6).
  *
  * @throws ConnectError `InvalidArgument` for a field that HTTP does not allow
  */
-export function encodeRequestFields({ fields }: RequestFields, timeoutMs: number | undefined): Uint8Array {
+export function encodeRequestFields(
+  { fields }: RequestFields,
+  timeoutMs: number | undefined,
+  attemptsBefore: number,
+): Uint8Array {
   try {
     const timeout = timeoutMs === undefined ? noBytes : timeoutBlock(timeoutMs);
-    return fields.length === 0 ? timeout : Buffer.concat([encodeVarying(fields), timeout]);
+    if (fields.length === 0 && attemptsBefore === 0) return timeout;
+    const attempts = attemptsBefore === 0 ? [] : ["grpc-previous-rpc-attempts", String(attemptsBefore)];
+    return Buffer.concat([encodeVarying([...fields, ...attempts]), timeout]);
   } catch (error) {
     throw new ConnectError("a header field is not allowed", Code.InvalidArgument, undefined, undefined, error);
   }

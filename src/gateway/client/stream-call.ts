@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type HeaderFields, RequestBody } from "../carriers/index.ts";
-import type { AnswerSection, ClientStream } from "../http2/client/index.ts";
+import type { ClientStream } from "../http2/client/index.ts";
 import { EnvelopeReader, LazyHeaders, readMessages } from "../protocols/index.ts";
 import { answerError } from "./call-status.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
@@ -76,12 +76,6 @@ export class StreamCall extends OutgoingCall {
     resume?.();
   }
 
-  override onHead(section: AnswerSection, ended: boolean): void {
-    super.onHead(section, ended);
-    // All of the answer, and a success: there are no messages.
-    if (ended && this.#error === undefined) this.begun(section.fields);
-  }
-
   protected failed(error: ConnectError, trailer: HeaderFields | undefined): void {
     this.#error = error;
     this.#reject(error);
@@ -93,6 +87,8 @@ export class StreamCall extends OutgoingCall {
 
   protected completed(trailer: HeaderFields): void {
     this.finish();
+    // The header was all of the answer: there are no messages.
+    if (this.head === undefined) this.begun(trailer);
     this.#endBody(trailer);
     this.#stopInput();
   }

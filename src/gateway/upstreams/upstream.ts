@@ -15,7 +15,7 @@ export interface Caller {
   /** Called once, with a connection that has room: the stream must be opened before this returns. */
   begin(connection: ClientConnection): void;
   /** Called instead when there is none: `Unavailable`, or `ResourceExhausted` when too many calls wait. */
-  fail(error: ConnectError): void;
+  refuse(error: ConnectError): void;
 }
 
 /** What an {@link Upstream} is doing. */
@@ -98,6 +98,11 @@ export class Upstream implements AsyncDisposable {
     return this.#servers.some(({ isServing, isPending, mayConnect }) => isServing || isPending || mayConnect);
   }
 
+  /** Whether it takes no more calls, and will not. */
+  get isClosed(): boolean {
+    return this.#closing !== undefined;
+  }
+
   /** What it is doing now. */
   get load(): UpstreamLoad {
     let connections = 0;
@@ -112,15 +117,15 @@ export class Upstream implements AsyncDisposable {
 
   /** Gives a call a stream: at once, or when there is one. For transports. */
   call(caller: Caller): void {
-    if (this.#closing !== undefined) return caller.fail(closed());
+    if (this.#closing !== undefined) return caller.refuse(closed());
     if (this.#budget.bytes > this.#limits.queuedBytes) {
-      return caller.fail(new ConnectError("too many bytes wait to be sent", Code.ResourceExhausted));
+      return caller.refuse(new ConnectError("too many bytes wait to be sent", Code.ResourceExhausted));
     }
     this.#book.refresh();
     const connection = this.#findRoom();
     if (connection !== undefined) return caller.begin(connection.carrier);
     if (this.#waiting.size >= this.#limits.waitingCalls) {
-      return caller.fail(new ConnectError("too many calls wait for the server", Code.ResourceExhausted));
+      return caller.refuse(new ConnectError("too many calls wait for the server", Code.ResourceExhausted));
     }
     this.#waiting.add(caller);
     this.#connect();
@@ -253,7 +258,7 @@ export class Upstream implements AsyncDisposable {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     // An error for each: code that catches it may change its metadata.
-    for (const caller of waiting) caller.fail(new ConnectError(rawMessage, code, undefined, undefined, cause));
+    for (const caller of waiting) caller.refuse(new ConnectError(rawMessage, code, undefined, undefined, cause));
   }
 }
 

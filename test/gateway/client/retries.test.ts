@@ -1,0 +1,313 @@
+import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
+import { toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import {
+  GreenhouseService,
+  ReadingSchema,
+  RecordReadingsResponseSchema,
+  WaterBedResponseSchema,
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport, type GrpcTransportOptions, type RetryPolicy } from "../../../src/gateway/client/index.ts";
+import { type FailedCall, Retries } from "../../../src/gateway/client/retries.ts";
+import type { Field } from "../../support/carriers/exchange.ts";
+import {
+  dataFrame,
+  type Frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  resetFrame,
+} from "../../support/carriers/http2-frames.ts";
+import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { within } from "../../support/deadline.ts";
+import {
+  envelope,
+  grpcAnswer,
+  grpcHead,
+  type ScriptedConnection,
+  startScriptedServer,
+} from "../../support/gateway/scripted-http2-server.ts";
+
+// When a call that has failed is sent again, as the server counts it.
+
+const watered = envelope(
+  toBinary(WaterBedResponseSchema, { $typeName: "greenhouse.v1.WaterBedResponse", bed: 7n, liters: 3, note: "" }),
+);
+
+const policy: RetryPolicy = {
+  maxAttempts: 4,
+  initialBackoffMs: 1,
+  maxBackoffMs: 10,
+  backoffMultiplier: 2,
+  retryableCodes: [Code.Unavailable],
+};
+
+/** What a server does with one attempt. */
+type Step = (connection: ScriptedConnection, streamId: number) => void;
+
+function sends(frames: (streamId: number) => readonly Frame[]): Step {
+  return (connection, id) => connection.send(...frames(id));
+}
+
+const ok = sends((id) => grpcAnswer(id, watered));
+const refused = sends((id) => [resetFrame(id, 7)]);
+
+/** An answer that is its trailer alone. */
+function fails(status: number, ...more: readonly Field[]): Step {
+  return sends((id) => [
+    headersFrame(id, [...grpcHead, ["grpc-status", String(status)], ...more], frameFlag.endStream),
+  ]);
+}
+
+const unavailable = fails(14);
+const unhurried = { ...policy, initialBackoffMs: 60_000, maxBackoffMs: 60_000 };
+
+function pushback(text: string): Step {
+  return fails(14, ["grpc-retry-pushback-ms", text]);
+}
+
+interface Row {
+  readonly name: string;
+  /** What the server does with each attempt; the last one for all others. */
+  readonly steps: readonly Step[];
+  readonly retry?: RetryPolicy | "transparent" | "off";
+  readonly options?: Partial<GrpcTransportOptions>;
+  readonly want: string;
+  /** How often the call arrives. */
+  readonly attempts: number;
+}
+
+const rows: readonly Row[] = [
+  { name: "an attempt that succeeds", steps: [ok], want: "ok", attempts: 1 },
+  { name: "a server that comes back", steps: [unavailable, unavailable, ok], want: "ok", attempts: 3 },
+  { name: "a server that stays away", steps: [unavailable], want: "Unavailable", attempts: 4 },
+  { name: "a code that the policy does not name", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
+  { name: "no policy", steps: [unavailable, ok], retry: "transparent", want: "Unavailable", attempts: 1 },
+  { name: "a server that wants it at once", steps: [pushback("0"), ok], retry: unhurried, want: "ok", attempts: 2 },
+  { name: "a server that does not want it", steps: [pushback("-1"), ok], want: "Unavailable", attempts: 1 },
+  { name: "a pushback that is no number", steps: [pushback("soon"), ok], want: "Unavailable", attempts: 1 },
+  { name: "a pushback of 100 days", steps: [pushback("8640000000"), ok], want: "Unavailable", attempts: 1 },
+  {
+    name: "an answer that has begun",
+    steps: [sends((id) => grpcAnswer(id, watered, [["grpc-status", "14"]])), ok],
+    want: "Unavailable",
+    attempts: 1,
+  },
+  {
+    name: "an answer that is cut short",
+    steps: [(connection, id) => connection.send(headersFrame(id, grpcHead), resetFrame(id, 7)), ok],
+    want: "Unavailable",
+    attempts: 1,
+  },
+  { name: "a connection that is lost", steps: [({ socket }) => socket.destroy(), ok], want: "ok", attempts: 2 },
+  {
+    name: "a balancer without servers",
+    steps: [
+      sends((id) => [
+        headersFrame(id, [
+          [":status", "503"],
+          ["content-type", "text/html"],
+        ]),
+        dataFrame(id, Buffer.from("<html>"), frameFlag.endStream),
+      ]),
+      ok,
+    ],
+    want: "ok",
+    attempts: 2,
+  },
+  {
+    name: "a method that must not be processed twice",
+    steps: [unavailable, ok],
+    retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
+    want: "Unavailable",
+    attempts: 1,
+  },
+  { name: "attempts that are refused, once each", steps: [refused, unavailable, refused, ok], want: "ok", attempts: 4 },
+  {
+    name: "a stream that is refused, without a policy",
+    steps: [refused, ok],
+    retry: "transparent",
+    want: "ok",
+    attempts: 2,
+  },
+  {
+    name: "a stream that is refused, and nothing allowed",
+    steps: [refused, ok],
+    retry: "off",
+    want: "Unavailable",
+    attempts: 1,
+  },
+  {
+    name: "a deadline that comes first",
+    steps: [unavailable, ok],
+    retry: unhurried,
+    options: { defaultTimeoutMs: 50 },
+    want: "DeadlineExceeded",
+    attempts: 1,
+  },
+];
+
+/** A server that takes these steps, one for each attempt. */
+function startSteps(steps: readonly Step[]) {
+  let attempt = 0;
+  return startScriptedServer({
+    request: (connection, id) => steps[Math.min(attempt++, steps.length - 1)]?.(connection, id),
+  });
+}
+
+async function outcomeOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await within(call, "a call");
+    return "ok";
+  } catch (error) {
+    return Code[ConnectError.from(error).code] ?? "?";
+  }
+}
+
+test.each(rows)("$name: $attempts attempts, $want", async ({ steps, retry = policy, options, want, attempts }) => {
+  await using server = await startSteps(steps);
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry, ...options });
+  expect(await outcomeOf(createClient(GreenhouseService, transport).waterBed({}))).toBe(want);
+  expect(server.requests).toBe(attempts);
+});
+
+test("a caller that gives up while a call waits for its next attempt is told at once", async () => {
+  const controller = new AbortController();
+  await using server = await startSteps([
+    (connection, id) => {
+      unavailable(connection, id);
+      setTimeout(() => controller.abort(), 20);
+    },
+  ]);
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry: unhurried });
+  const call = createClient(GreenhouseService, transport).waterBed({}, { signal: controller.signal });
+  expect(await outcomeOf(call)).toBe("Canceled");
+});
+
+test("a call that waits for its next attempt makes none once its transport is closed", async () => {
+  await using server = await startSteps([unavailable]);
+  const transport = createGrpcTransport({
+    baseUrl: server.baseUrl,
+    retry: { ...policy, initialBackoffMs: 500, maxBackoffMs: 500 },
+  });
+  const call = outcomeOf(createClient(GreenhouseService, transport).waterBed({}));
+  await expect.poll(() => server.requests).toBe(1);
+  await transport[Symbol.asyncDispose]();
+  expect(await call).toBe("Unavailable");
+  expect(server.requests).toBe(1);
+});
+
+async function* twoReadings(): AsyncGenerator<{ sensor: string }> {
+  yield { sensor: "a" };
+  yield { sensor: "b" };
+}
+
+test("every attempt says how many there were, has all messages, and less time", async () => {
+  const seen: { before: unknown; timeoutMs: number; body: Buffer }[] = [];
+  const server = createHttp2Server();
+  server.on("stream", (stream: ServerHttp2Stream, headers) => {
+    const pieces: Buffer[] = [];
+    stream
+      .on("data", (piece: Buffer) => pieces.push(piece))
+      .on("end", () => {
+        const timeoutMs = Number.parseInt(String(headers["grpc-timeout"]));
+        seen.push({ before: headers["grpc-previous-rpc-attempts"], timeoutMs, body: Buffer.concat(pieces) });
+        const head = { ":status": 200, "content-type": "application/grpc" };
+        if (seen.length < 3) return stream.respond({ ...head, "grpc-status": "14" }, { endStream: true });
+        stream.respond(head, { waitForTrailers: true });
+        stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+        const answer = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 2, meanDegreesCelsius: 0 } as const;
+        stream.end(envelope(toBinary(RecordReadingsResponseSchema, answer)));
+      });
+  });
+  const baseUrl = await listenOnLoopback(server);
+  await using transport = createGrpcTransport({
+    baseUrl,
+    retry: { ...policy, initialBackoffMs: 30, maxBackoffMs: 30 },
+  });
+  const call = createClient(GreenhouseService, transport).recordReadings(twoReadings(), { timeoutMs: 60_000 });
+  expect((await within(call, "the call")).count).toBe(2);
+  expect(seen.map(({ before }) => before)).toEqual([undefined, "1", "2"]);
+  const [first = 0, second = 0, third = 0] = seen.map(({ timeoutMs }) => timeoutMs);
+  expect(first > second && second > third).toBe(true);
+  const body = Buffer.concat(
+    ["a", "b"].map((sensor) =>
+      envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 })),
+    ),
+  );
+  for (const attempt of seen) expect(attempt.body.equals(body)).toBe(true);
+  server.close();
+});
+
+test("a stream that is answered by its header alone ends without messages", async () => {
+  await using server = await startSteps([unavailable, fails(0)]);
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry: policy });
+  const sensors: string[] = [];
+  for await (const { sensor } of createClient(GreenhouseService, transport).watchReadings({})) sensors.push(sensor);
+  expect(sensors).toEqual([]);
+  expect(server.frames.filter(({ type }) => type === frameType.headers)).toHaveLength(2);
+});
+
+const method = GreenhouseService.method.waterBed;
+const failure: FailedCall = {
+  method,
+  error: new ConnectError("", Code.Unavailable),
+  pushback: null,
+  attempts: 1,
+  attemptsSincePushback: 1,
+};
+
+test("waits get longer up to a limit, by chance a fifth more or less", () => {
+  const retries = new Retries({
+    ...policy,
+    maxAttempts: 5,
+    initialBackoffMs: 100,
+    maxBackoffMs: 350,
+    budget: { maxTokens: 1_000, tokenRatio: 1 },
+  });
+  for (const [attempt, wantMs] of [
+    [1, 100],
+    [2, 200],
+    [3, 350],
+    [4, 350],
+  ] as const) {
+    const waits = Array.from(
+      { length: 100 },
+      () => retries.failed({ ...failure, attempts: attempt, attemptsSincePushback: attempt }) ?? 0,
+    );
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(wantMs * 0.8);
+    expect(Math.min(...waits)).toBeLessThan(wantMs * 0.95);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(wantMs * 1.2);
+    expect(Math.max(...waits)).toBeGreaterThan(wantMs * 1.05);
+    for (let i = 0; i < 100; i++) retries.succeeded();
+  }
+});
+
+test("nothing is sent again once half of the budget is gone, until successes have filled it", () => {
+  const retries = new Retries({ ...policy, budget: { maxTokens: 4, tokenRatio: 0.5 } });
+  const isRetried = (): boolean => retries.failed(failure) !== undefined;
+  for (let i = 0; i < 10; i++) retries.succeeded();
+  expect([isRetried(), isRetried(), isRetried(), isRetried(), isRetried()]).toEqual([true, false, false, false, false]);
+  // None are left: it takes 3.5 for one more.
+  for (let i = 0; i < 6; i++) retries.succeeded();
+  expect(isRetried()).toBe(false);
+  for (let i = 0; i < 3; i++) retries.succeeded();
+  expect(isRetried()).toBe(true);
+  expect(retries.failed({ ...failure, error: new ConnectError("", Code.NotFound) })).toBeUndefined();
+});
+
+test.each([
+  { maxAttempts: 1 },
+  { maxAttempts: 6 },
+  { initialBackoffMs: 0 },
+  { maxBackoffMs: Number.NaN },
+  { backoffMultiplier: 0.5 },
+  { retryableCodes: [] },
+  { retryableCodes: [0] },
+  { budget: { maxTokens: 0, tokenRatio: 1 } },
+  { budget: { maxTokens: 10, tokenRatio: -1 } },
+])("a policy with $0 is refused", (wrong) => {
+  const retry = { ...policy, ...wrong };
+  expect(() => createGrpcTransport({ baseUrl: "http://x", retry })).toThrow(RangeError);
+});
