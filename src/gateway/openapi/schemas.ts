@@ -174,8 +174,8 @@ export class Schemas {
   }
 
   #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
-    // As `type: "null"`, generators take it for a name of a type that they then lack.
-    if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { enum: [null] };
+    // As `type: "null"` or an enum of null, generators make a type of it, and then lack that or its values.
+    if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
     return this.#refer(desc, () => ({
       type: "string",
       ...this.#describeEnum(desc),
