@@ -79,7 +79,8 @@ function formatQuiet(all: readonly Turns[]): string {
 
 /** Rows of cells as a table in Markdown. */
 export function formatRows(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+  const [first = "", ...rest] = [header, ...rows].map((cells) => `| ${cells.join(" | ")} |`);
+  return [first, `|${"---|".repeat(header.length)}`, ...rest].join("\n");
 }
 
 /** Bytes as whole mebibytes. */

@@ -6,11 +6,8 @@ import { settingGroups, settings } from "../../../src/plantstore/server/settings
 const docs = readFileSync(new URL("../../../docs/configuration.md", import.meta.url), "utf8");
 const documented = docs.split("\n").filter((line) => /^### |^\| `[A-Z0-9_]+` \|/.test(line));
 
-function rowOf(setting: Setting<unknown>): string {
-  const { variable, fallback, about } = setting;
-  const flag = flagOf(setting);
-  const cells = [`\`${variable}\``, flag ? `\`--${flag}\`` : "–", fallback ? `\`${fallback}\`` : "–", about];
-  return `| ${cells.join(" | ")} |`;
+function rowOf({ variable, fallback, about }: Setting<unknown>): string {
+  return `| ${[`\`${variable}\``, fallback ? `\`${fallback}\`` : "–", about].join(" | ")} |`;
 }
 
 test("docs/configuration.md has a row for every setting, under its group, and no other", () => {
@@ -19,4 +16,15 @@ test("docs/configuration.md has a row for every setting, under its group, and no
 
 test("every setting is in one group, in the order of the table", () => {
   expect(settingGroups.flatMap((group) => group.settings)).toEqual(Object.values(settings));
+});
+
+test("flags are named as docs/configuration.md says, and PLANTSTORE_TOKENS alone has none", () => {
+  expect(docs.replaceAll("\n", " ")).toContain(
+    `that of \`${settings.jwksUrls.variable}\` is \`--${String(flagOf(settings.jwksUrls))}\``,
+  );
+  const named = Object.values(settings).filter(({ variable }) => variable !== "PLANTSTORE_TOKENS");
+  expect(named.map(flagOf)).toEqual(
+    named.map(({ variable }) => variable.replace("PLANTSTORE_", "").toLowerCase().replaceAll("_", "-")),
+  );
+  expect(flagOf(settings.tokens)).toBeUndefined();
 });
