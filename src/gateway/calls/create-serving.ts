@@ -184,5 +184,5 @@ const inHandler: Failure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler o
 /** Returns the rules for reading JSON. Unknown fields are ignored by default, as in Connect. */
 function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {
   const unknownFields = options?.ignoreUnknownFields === false ? "reject" : "ignore";
-  return options?.registry === undefined ? { unknownFields } : { unknownFields, registry: options.registry };
+  return { unknownFields, ...(options?.registry && { registry: options.registry }) };
 }

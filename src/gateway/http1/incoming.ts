@@ -17,8 +17,8 @@ export class Incoming {
     } else {
       const end = this.bytes.byteLength;
       this.#reserve(end + chunk.byteLength);
-      this.#room.set(chunk, end);
       this.bytes = this.#room.subarray(0, end + chunk.byteLength);
+      this.bytes.set(chunk, end);
     }
     this.left += chunk.byteLength;
   }
