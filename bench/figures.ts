@@ -13,6 +13,8 @@ export interface Figures {
   readonly starts?: Readonly<Record<string, readonly StartFigures[]>>;
   /** Resident memory after many calls, by the name of the scenario. */
   readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
+  /** How long a list of 10 MB keeps others waiting, by the name of the scenario. */
+  readonly stalls?: Readonly<Record<string, readonly StallFigures[]>>;
   /** Several processes on one port. */
   readonly workers?: WorkerFigures | undefined;
 }
@@ -59,6 +61,12 @@ export interface StartFigures {
   readonly name: string;
   readonly ms: number;
   readonly timesFloor: number;
+}
+
+/** How long a small request waits on one server while a long answer is made and sent. */
+export interface StallFigures {
+  readonly name: string;
+  readonly ms: number;
 }
 
 /** The resident memory of one server: at the start, after a million calls, after two. */

@@ -6,6 +6,7 @@ import { hasTool } from "./load/tool.ts";
 import { measureMemory } from "./memory.ts";
 import { parseOptions } from "./options.ts";
 import { measureRates } from "./rates.ts";
+import { measureStalls } from "./stalls.ts";
 import { checkOut } from "./revision.ts";
 import { libraryScenarios } from "./library-scenarios.ts";
 import { messageScenarios } from "./message-scenarios.ts";
@@ -24,6 +25,7 @@ npm run bench -- --watched  what metrics, traces at 1 %, and both cost; by defau
 npm run bench -- --rates    latency at one rate after the other
 npm run bench -- --start    time to the first answer
 npm run bench -- --memory   resident memory after one and two million calls
+npm run bench -- --stalls   how long a list of 10 MB keeps other callers waiting
 npm run bench -- --workers  what a call costs two processes on one port
 --record beside any of them puts what it measured into the docs`;
 
@@ -49,6 +51,7 @@ async function run(): Promise<void> {
 /** The scenarios that the docs have figures of; `undefined` for all of them. */
 function defaultNames(ofCalls: boolean): readonly string[] | undefined {
   if (values.watched) return watchedNames;
+  if (values.stalls) return ["rest-list-100-books"];
   if (!ofCalls) return undefined;
   if (values.memory) return ["grpc"];
   if (values.workers) return ["rest"];
@@ -60,6 +63,7 @@ async function measure(scenario: Scenario): Promise<void> {
   const own = subjects.find((subject) => subject.name === ownName);
   if (values.start) return take({ starts: { [name]: await measureColdStarts(scenario) } });
   if (values.workers && own !== undefined) return take({ workers: await measureWorkers(scenario, own) });
+  if (values.stalls) return take({ stalls: { [name]: await measureStalls(scenario) } });
   if (values.memory) return take({ memory: { [name]: await measureMemory(scenario) } });
   for (const { build } of subjects) await build?.();
   if (values.rates) return await measureRatesOf(scenario);

@@ -9,6 +9,7 @@ const options = {
   start: { type: "boolean", default: false },
   memory: { type: "boolean", default: false },
   workers: { type: "boolean", default: false },
+  stalls: { type: "boolean", default: false },
   watched: { type: "boolean", default: false },
   record: { type: "boolean", default: false },
   help: { type: "boolean", default: false },

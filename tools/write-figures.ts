@@ -41,6 +41,12 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
       ["first answer", "ms", "× floor"],
       starts["connect"].map(({ name, ms, timesFloor }, at) => [nameOf(name, at), ms.toFixed(0), timesFloor.toFixed(2)]),
     ),
+  stalls: ({ stalls }) =>
+    stalls?.["rest-list-100-books"] &&
+    formatRows(
+      ["a small request beside it", "ms at most"],
+      stalls["rest-list-100-books"].map(({ name, ms }, at) => [nameOf(name, at), ms.toFixed(0)]),
+    ),
   memory: ({ memory }) => memory?.["grpc"] && memoryTable(memory["grpc"]),
   workers: ({ workers }) => workers && workersLine(workers),
   summary: ({ calls }) => calls && summaryTable(calls),

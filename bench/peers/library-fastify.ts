@@ -1,7 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import fastify from "fastify";
 import { BookSchema } from "../../test/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks } from "../../test/support/gateway/books.ts";
+import { booksMax, makeBooks, takeBooks } from "../../test/support/gateway/books.ts";
 import { listen, serve } from "../servers/serve.ts";
 
 // The library on fastify 5 with a schema for each body and each answer, as its users write them. Books are plain objects.
@@ -40,7 +40,7 @@ app.get<{ Querystring: { pageSize: number } }>(
   "/v1/books",
   { schema: { querystring: { type: "object", properties: { pageSize: int32 } }, response: { 200: list } } },
   (request, reply) => {
-    reply.send({ books: books.slice(0, request.query.pageSize) });
+    reply.send({ books: takeBooks(books, request.query.pageSize) });
   },
 );
 app.get<{ Params: { id: string } }>(

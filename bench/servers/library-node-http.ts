@@ -6,7 +6,7 @@ import {
   ImportBooksResponseSchema,
   ListBooksResponseSchema,
 } from "../../test/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks } from "../../test/support/gateway/books.ts";
+import { booksMax, makeBooks, takeBooks } from "../../test/support/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
 // The library on node:http by hand: with the JSON of protobuf-es, or, as the floor, with that of the language alone,
@@ -25,7 +25,7 @@ const plainBooks: readonly JsonValue[] = books.map((book) => toJson(BookSchema, 
 
 const plain: Library = {
   getBook: (id) => JSON.stringify(plainBooks[id]),
-  listBooks: (pageSize) => JSON.stringify({ books: plainBooks.slice(0, pageSize) }),
+  listBooks: (pageSize) => JSON.stringify({ books: takeBooks(plainBooks, pageSize) }),
   createBook: (text) => JSON.stringify(JSON.parse(text)),
   importBooks(text) {
     const request: { readonly books: readonly JsonValue[] } = JSON.parse(text);
@@ -36,7 +36,7 @@ const plain: Library = {
 const typed: Library = {
   getBook: (id) => toJsonString(BookSchema, books[id] ?? create(BookSchema)),
   listBooks: (pageSize) =>
-    toJsonString(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: books.slice(0, pageSize) })),
+    toJsonString(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: takeBooks(books, pageSize) })),
   createBook: (text) => toJsonString(BookSchema, fromJsonString(BookSchema, text)),
   importBooks(text) {
     const { length } = fromJsonString(ImportBooksRequestSchema, text).books;

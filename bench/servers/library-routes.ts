@@ -1,5 +1,5 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { booksMax, makeBooks } from "../../test/support/gateway/books.ts";
+import { booksMax, makeBooks, takeBooks } from "../../test/support/gateway/books.ts";
 import { LibraryService } from "../../test/gen/library/v1/library_pb.ts";
 
 const books = makeBooks(booksMax);
@@ -8,7 +8,7 @@ const [book] = books;
 /** The library: its books are there before anybody asks, so that a call costs what its messages cost. */
 export const library: ServiceImpl<typeof LibraryService> = {
   getBook: () => book ?? {},
-  listBooks: ({ pageSize }) => ({ books: books.slice(0, pageSize) }),
+  listBooks: ({ pageSize }) => ({ books: takeBooks(books, pageSize) }),
   createBook: (created) => created,
   importBooks: ({ books: imported }) => ({ count: imported.length }),
 };

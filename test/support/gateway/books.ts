@@ -4,6 +4,17 @@ import { type Book, BookSchema, Genre } from "../../gen/library/v1/library_pb.ts
 /** The books of a long list. */
 export const booksMax = 100;
 
+/** The books of a list of some 10 MB of JSON. */
+export const longListBooks = 17_600;
+
+/** Returns so many books of a shelf, from its beginning, and again from there when it has fewer. */
+export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
+  if (count <= shelf.length) return shelf.slice(0, count);
+  return Array.from({ length: Math.ceil(count / shelf.length) }, () => shelf)
+    .flat()
+    .slice(0, count);
+}
+
 /**
  * Returns the n-th book: 595 bytes of JSON and 375 of protobuf, more or less, and the same in every process.
  *
