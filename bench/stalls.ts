@@ -38,9 +38,9 @@ async function stallOf({ program, environment }: Subject): Promise<number> {
 async function slowestBeside(port: number): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   let slowestMs = 0;
-  let isOver = false;
+  const over = new AbortController();
   const small = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const startedMs = performance.now();
       await read(port, "/v1/books/0", agent);
       slowestMs = Math.max(slowestMs, performance.now() - startedMs);
@@ -53,7 +53,7 @@ async function slowestBeside(port: number): Promise<number> {
   const bytes = await read(port, `/v1/books?pageSize=${String(longListBooks)}`, new Agent());
   if (bytes < 8_000_000) throw new Error(`the list has ${String(bytes)} bytes`);
   await delay(marginMs);
-  isOver = true;
+  over.abort();
   await small;
   agent.destroy();
   return slowestMs;
