@@ -2,11 +2,12 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { heldBytes } from "../support/carriers/held-bytes.ts";
 import { testSeed } from "../support/test-seed.ts";
+import { clientEndsWell } from "./answer-sequence.ts";
 import { endsWell } from "./sequence.ts";
 
-// `npm run test:random-frames`: random sequences of frames against the gateway's own HTTP/2 engine. Whatever comes, it
-// must not throw, must speak in frames that are well formed, name an error code of RFC 9113 if it ends the connection,
-// tell every stream of its end and hold nothing afterwards.
+// `npm run test:random-frames`: random sequences of frames against the gateway's own HTTP/2 engine, against its server's
+// side and, with odd seeds, its client's. Whatever comes, it must not throw, must speak in frames that are well formed,
+// name an error code of RFC 9113 if it ends the connection, tell every stream of its end and hold nothing afterwards.
 //
 // `-- --sequences 1000000 --seconds 600` for longer; a sequence that fails names its seed, `-- --seed 42` repeats it.
 
@@ -36,7 +37,7 @@ let warmBytes: number | undefined;
 
 while (done < most && performance.now() < untilMs && problems.length === 0) {
   const seeds = Array.from({ length: Math.min(atOnce, most - done) }, (_, i) => first + done + i);
-  const found = await Promise.all(seeds.map(endsWell));
+  const found = await Promise.all(seeds.map((seed) => (seed % 2 === 0 ? endsWell(seed) : clientEndsWell(seed))));
   for (const [i, problem] of found.entries())
     if (problem !== undefined) problems.push(`seed ${String(seeds[i])}: ${problem}`);
   done += seeds.length;

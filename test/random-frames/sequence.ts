@@ -6,8 +6,9 @@ import { Dice } from "../support/dice.ts";
 import { answer, echo, pipe, receiving } from "../support/http2/http2-engine.ts";
 import { clientPreface, frame, frameBytes, frameType } from "../support/carriers/http2-frames.ts";
 import { randomFrame } from "../support/http2/random-frame.ts";
+import { problemOf } from "./frames-problem.ts";
 
-/** Sends a random sequence of frames. @returns what went wrong, if anything did */
+/** Sends a random sequence of frames to the server's side. @returns what went wrong, if anything did */
 export async function endsWell(seed: number): Promise<string | undefined> {
   const dice = new Dice(seed);
   const [client, server]: Duplex[] = duplexPair();
@@ -78,30 +79,4 @@ function watch(stream: Http2Stream, open: Set<Http2Stream>): void {
 
 function isComplete({ closed, localEnded }: Http2Stream): boolean {
   return closed && localEnded;
-}
-
-/** What is wrong with what the engine said. */
-function problemOf(reply: Buffer): string | undefined {
-  let at = 0;
-  let ended = false;
-  while (at < reply.byteLength) {
-    if (ended) return "frames follow the GOAWAY for an error";
-    if (reply.byteLength - at < 9) return "a frame's head is cut short";
-    const length = reply.readUIntBE(at, 3);
-    const type = reply.readUInt8(at + 3);
-    const streamId = reply.readUInt32BE(at + 5);
-    const payload = reply.subarray(at + 9, at + 9 + length);
-    if (payload.byteLength < length) return "a frame is cut short";
-    if (length > 16_384) return "a frame is larger than the client takes";
-    if (type > frameType.continuation || type === frameType.pushPromise) return `a frame has type ${String(type)}`;
-    if (streamId !== 0 && streamId % 2 === 0) return "a frame is on a stream of the server's";
-    if (type === frameType.goAway) {
-      const code = payload.readUInt32BE(4);
-      if (code > ErrorCode.http11Required) return `GOAWAY has the code ${String(code)}`;
-      if (code === ErrorCode.internalError) return "the engine has a fault";
-      ended = code !== ErrorCode.noError;
-    }
-    at += 9 + length;
-  }
-  return undefined;
 }

@@ -64,7 +64,6 @@ export class HealthWatch implements AnswerReceiver {
   /** Asks no more. */
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#timer);
     this.#drop();
   }
 

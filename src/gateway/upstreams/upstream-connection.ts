@@ -114,8 +114,6 @@ export class UpstreamConnection {
 
   #closed(): void {
     clearTimeout(this.#age);
-    this.#health?.stop();
-    this.isRetired = true;
     const reason = this.#reason === 0 ? "" : ` (${errorName(this.#reason)})`;
     const problem = this.isKnown ? undefined : new Error(`the server does not answer in HTTP/2${reason}`);
     this.#events.onClosed(this, problem);

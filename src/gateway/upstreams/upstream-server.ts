@@ -30,7 +30,6 @@ export class UpstreamServer implements Loaded {
   #streamsBeforeSettings: number;
   /** Gives up the connection that is being opened. */
   #giveUp: (() => void) | undefined;
-  #drained = false;
   /** Why the last attempt to reach it failed. */
   problem: ConnectError | undefined;
 
@@ -64,7 +63,7 @@ export class UpstreamServer implements Loaded {
 
   /** Whether {@link connect} opens another connection now. */
   get mayConnect(): boolean {
-    if (this.#drained || this.#giveUp !== undefined || this.#backoff.waits) return false;
+    if (this.#giveUp !== undefined || this.#backoff.waits) return false;
     let connections = 0;
     for (const { isRetired } of this.#connections) if (!isRetired) connections++;
     return connections < this.#settings.connections;
@@ -90,7 +89,6 @@ export class UpstreamServer implements Loaded {
 
   /** Takes no more calls, and lets those that it has end. */
   drain(): void {
-    this.#drained = true;
     this.#giveUp?.();
     for (const { carrier } of this.#connections) carrier.drain();
   }

@@ -196,9 +196,8 @@ export class Upstream implements AsyncDisposable {
     for (const [key, server] of this.#known) {
       if (addresses.has(key)) continue;
       this.#known.delete(key);
-      this.#leaving.add(server);
+      if (server.connections > 0) this.#leaving.add(server);
       server.drain();
-      if (server.connections === 0) this.#leaving.delete(server);
     }
     for (const [key, address] of addresses) {
       if (!this.#known.has(key)) this.#known.set(key, new UpstreamServer(address, this.#settings, this.#events));

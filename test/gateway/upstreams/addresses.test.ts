@@ -1,3 +1,4 @@
+import { createServer } from "node:net";
 import { toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
@@ -11,6 +12,7 @@ import {
 import { createGateway } from "../../../src/gateway/index.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import { frameType } from "../../support/carriers/http2-frames.ts";
+import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 import { envelope, grpcAnswer, type Script, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
 
@@ -132,6 +134,8 @@ test("new addresses of a name are found, and those that are gone are left once t
     })
     .toBeGreaterThan(0);
   expect(old?.open).toBe(1);
+  expect(client.upstream.load).toMatchObject({ servers: 1, connections: 2 });
+  expect(client.upstream.load.calls).toBeGreaterThan(0);
   for (const answer of answers) answer();
   expect(new Set(await Promise.all([first, second, ...more]))).toEqual(new Set(["ok"]));
   await expect.poll(() => old?.open).toBe(0);
@@ -196,31 +200,36 @@ test.each([
     },
   });
   expect(client.upstream.ready).toBe(true);
+  // Calls at once wait for one answer, and later ones for none.
+  const together = await Promise.all([outcomeOf(client), outcomeOf(client)]);
   for (let i = 0; i < 3; i++) {
-    expect(await outcomeOf(client)).toBe(`Unavailable: cannot look up plants.example: ${says}`);
+    const outcome = together[i] ?? (await outcomeOf(client));
+    expect(outcome).toBe(`Unavailable: cannot look up plants.example: ${says}`);
     expect(client.upstream.ready).toBe(false);
   }
   expect(lookups).toBe(1);
 });
 
-test("a name keeps its servers while it cannot be looked up", async () => {
+test("a name keeps its servers while it cannot be looked up, and is looked up as before afterwards", async () => {
   await using server = await startScriptedServer(answering);
   let lookups = 0;
   await using client = clientOf({
     addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
     resolveEveryMs: 1,
     lookup: async () => {
-      if (lookups++ > 0) throw new Error("EAI_AGAIN");
+      if (++lookups === 2) throw new Error("EAI_AGAIN");
       return [{ address: "127.0.0.1" }];
     },
   });
   await expect
-    .poll(async () => {
-      expect(await outcomeOf(client)).toBe("ok");
-      return lookups;
-    })
-    .toBe(2);
-  for (let i = 0; i < 5; i++) expect(await outcomeOf(client)).toBe("ok");
+    .poll(
+      async () => {
+        expect(await outcomeOf(client)).toBe("ok");
+        return lookups;
+      },
+      { timeout: 4_000 },
+    )
+    .toBeGreaterThan(5);
 });
 
 test("the system looks up a name, under TLS its certificate must have that name", async () => {
@@ -256,6 +265,23 @@ test("no call fails because one of several servers cannot be reached", async () 
   await using none = clientOf({ addresses: [gone.baseUrl, gone.baseUrl.replace("127.0.0.1", "127.0.0.2")] });
   expect(await outcomeOf(none)).toMatch(/^Unavailable: cannot connect to 127\.0\.0\.[12]:\d+: .*ECONNREFUSED/);
   expect(none.upstream.ready).toBe(false);
+});
+
+test.each([
+  { name: "closes connections", opening: undefined },
+  { name: "speaks HTTP/1.1", opening: Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n") },
+])("a server that $name is left alone for a while", async ({ opening }) => {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections++;
+    socket.on("error", () => undefined).end(opening ?? "");
+  });
+  await using client = clientOf({ addresses: await listenOnLoopback(server) });
+  expect(await outcomeOf(client)).toMatch(/^Unavailable/);
+  await expect.poll(() => client.upstream.load.connections).toBe(0);
+  for (let i = 0; i < 3; i++) expect(await outcomeOf(client)).toMatch(/the server does not answer in HTTP\/2/);
+  expect(connections).toBe(1);
+  server.close();
 });
 
 test("connections are replaced by their age, without a call that is lost", async () => {

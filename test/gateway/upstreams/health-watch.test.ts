@@ -89,6 +89,15 @@ function ends(code: string): (streamId: number) => readonly Frame[] {
   return (id) => [headersFrame(id, [...grpcHead, ["grpc-status", code]], frameFlag.endStream)];
 }
 
+/** Ends in the middle of a message. */
+function breaksOff(id: number): readonly Frame[] {
+  return [
+    headersFrame(id, grpcHead),
+    dataFrame(id, serving.subarray(0, 6)),
+    headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream),
+  ];
+}
+
 interface TestClient extends AsyncDisposable {
   readonly greenhouse: Client<typeof GreenhouseService>;
   readonly upstream: Upstream;
@@ -176,7 +185,7 @@ test("calls go where the servers are healthy, as they say it", async () => {
 
 test("a server that ends its answer is asked again after a while", async () => {
   let answers = 0;
-  await using server = await startWatchedServer((id) => (answers++ === 0 ? ends("14")(id) : says(serving)(id)));
+  await using server = await startWatchedServer((id) => (answers++ === 0 ? breaksOff(id) : says(serving)(id)));
   await using client = clientOf(server.baseUrl);
   expect(await outcomeOf(client)).toBe(unhealthy);
   await expect.poll(() => outcomeOf(client), { timeout: 5_000, interval: 100 }).toBe("ok");

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
@@ -114,6 +114,39 @@ test("a server that does not complete the handshake is given up", async () => {
   );
   server.close();
   await once(server, "close");
+});
+
+test("a connection that is being opened is given up when the upstream is closed", async () => {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket
+      .on("error", () => undefined)
+      .on("close", () => sockets.delete(socket))
+      .resume();
+  });
+  const baseUrl = await listenOnLoopback(server);
+  const { greenhouse, upstream } = clientOf(baseUrl.replace("http:", "https:"), {});
+  const call = outcomeOf(greenhouse.waterBed({}));
+  await expect.poll(() => sockets.size).toBe(1);
+  await within(upstream.close(), "the end", 5_000);
+  expect(await call).toBe("Unavailable: the transport is closed");
+  await expect.poll(() => sockets.size).toBe(0);
+  server.close();
+});
+
+test("a call that waits gets a connection as soon as the server goes away from the first", async () => {
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      if (connection.index > 0) connection.send(...grpcAnswer(id, ok));
+      else setTimeout(() => connection.send(frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 1, 0, 0, 0, 0))), 20);
+    },
+  });
+  await using client = clientOf(server.baseUrl, { limits: { callsPerConnection: 1 } });
+  const first = outcomeOf(client.greenhouse.waterBed({}));
+  expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe("ok");
+  await client.upstream.drain(1);
+  expect(await first).toBe("Unavailable: the connection was lost");
 });
 
 test("calls that are not answered end some time after the upstream was closed", async () => {

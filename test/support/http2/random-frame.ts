@@ -1,4 +1,5 @@
 import type { Dice } from "../dice.ts";
+import type { Field } from "../carriers/exchange.ts";
 import {
   dataFrame,
   frame,
@@ -33,10 +34,34 @@ const sensible: readonly ((dice: Dice, streamId: number) => Frame)[] = [
   (dice) => frame(frameType.goAway, 0, 0, uint32(dice.roll(9), dice.roll(15))),
 ];
 
-/** A frame that makes sense by itself, as its bytes; one in twelve is spoilt somewhere. */
+const answerHead: readonly Field[] = [
+  [":status", "200"],
+  ["content-type", "application/grpc"],
+];
+
+/** The same of a server: answers, and what both sides send. */
+const sensibleAnswers: typeof sensible = [
+  (_, streamId) => headersFrame(streamId, answerHead),
+  (_, streamId) => headersFrame(streamId, answerHead),
+  (_, streamId) => headersFrame(streamId, [...answerHead, ["grpc-status", "0"]], frameFlag.endStream),
+  (_, streamId) => headersFrame(streamId, [["grpc-status", "0"]], frameFlag.endStream),
+  (dice, streamId) => headersFrame(streamId, [[":status", dice.oneOf(["100", "101", "503", "x"])]], dice.roll(2)),
+  (_, streamId) => frame(frameType.pushPromise, frameFlag.endHeaders, streamId, uint32(2)),
+  ...sensible.slice(2),
+];
+
+/** A frame of a client that makes sense by itself, as its bytes; one in twelve is spoilt somewhere. */
 export function randomFrame(dice: Dice): Buffer {
-  const streamId = dice.oneOf(streamIds);
-  const made = dice.oneOf(sensible)(dice, streamId);
+  return spoil(dice, dice.oneOf(streamIds), sensible);
+}
+
+/** The same of a server. */
+export function randomAnswerFrame(dice: Dice): Buffer {
+  return spoil(dice, dice.oneOf(streamIds), sensibleAnswers);
+}
+
+function spoil(dice: Dice, streamId: number, choices: typeof sensible): Buffer {
+  const made = dice.oneOf(choices)(dice, streamId);
   const bytes = frameBytes(made);
   if (dice.roll(12) > 0) return bytes;
   // Spoilt somewhere, often in its head.
