@@ -169,6 +169,13 @@ opened.value.close?.();`,
     prints: ["deleted"],
   },
   {
+    page: "docs/clients.md",
+    start: 'import { createClient } from "@connectrpc/connect";\nimport { createRestTransport',
+    before: token,
+    after: 'console.log("deleted");',
+    prints: ["deleted"],
+  },
+  {
     page: "docs/migration.md",
     start: "const gateway = createGateway({\n  routes,\n  jsonOptions",
     before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,

@@ -17,7 +17,7 @@ const declared = [
   { file: "src/gateway/create-gateway.ts", type: "GatewayOptions", prefix: "" },
   { file: "src/gateway/calls/create-serving.ts", type: "ServingOptions", prefix: "" },
   { file: "src/gateway/rest/rest-options.ts", type: "RestOptions", prefix: "rest." },
-  { file: "src/gateway/json/read-json.ts", type: "ReadJsonOptions", prefix: "rest.json." },
+  { file: "src/gateway/json/read-options.ts", type: "ReadJsonOptions", prefix: "rest.json." },
   { file: "src/gateway/calls/cors.ts", type: "CorsOptions", prefix: "cors." },
   { file: "src/gateway/carriers/sockets/listener.ts", type: "ListenOptions", prefix: "" },
   { file: "src/gateway/carriers/sockets/connection-ages.ts", type: "ConnectionAgeOptions", prefix: "" },

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as connect from "../../src/plantstore/client/connect.ts";
 import * as client from "../../src/plantstore/client/index.ts";
 import * as grpcClient from "../../src/gateway/client/index.ts";
+import * as restClient from "../../src/gateway/rest-client/index.ts";
 import * as docsPage from "../../src/gateway/docs-page/index.ts";
 import * as overFetch from "../../src/gateway/fetch/entry.ts";
 import * as health from "../../src/gateway/health/index.ts";
@@ -105,6 +106,7 @@ test.each([
   { subpath: "@plantstore/gateway/client", source: grpcClient },
   { subpath: "@plantstore/gateway/opentelemetry", source: opentelemetry },
   { subpath: "@plantstore/gateway/reflection", source: reflection },
+  { subpath: "@plantstore/gateway/rest", source: restClient },
   { subpath: "@plantstore/operators/auth", source: auth },
   { subpath: "@plantstore/operators/inputs", source: inputs },
   { subpath: "@plantstore/operators/operations", source: operations },
@@ -124,6 +126,13 @@ test("the gateway over Fetch loads nothing of node", () => {
     }
   }
   expect(files.size).toBeGreaterThan(1);
+});
+
+test("the REST transport is one file, which loads nothing but the peers", () => {
+  const text = readFileSync(join(user.path, "node_modules/@plantstore/gateway/lib/rest-client/index.js"), "utf8");
+  const loaded = [...text.matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)].map(([, name = ""]) => name);
+  expect(loaded.filter((name) => !/^@(connectrpc\/connect|bufbuild\/protobuf)/.test(name))).toEqual([]);
+  expect(text).not.toContain("new Function");
 });
 
 test("the gateway loads nothing of what has an entry of its own", () => {

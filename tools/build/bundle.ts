@@ -15,6 +15,7 @@ import type { Manifest } from "./manifest.ts";
  * @param source - the folder of the package
  * @param files - the source files that are entries, by their paths in that folder
  * @param built - the folder to write to
+ * @param isShared - whether entries share chunks; otherwise there is one entry, in one file
  * @returns the entries, by their paths in that folder
  * @throws Error when the code imports a package that the manifest does not name, or a file of another package
  */
@@ -24,6 +25,7 @@ export async function bundle(
   files: readonly string[],
   built: string,
   hasSourceMaps: boolean,
+  isShared = true,
 ): Promise<readonly Entry[]> {
   const nameInSource = (file: string): string => relative(source, file).replace(/\.ts$/, "");
   const { output } = await build({
@@ -41,7 +43,7 @@ export async function bundle(
       sourcemap: hasSourceMaps,
       minifyInternalExports: false,
       chunkFileNames: ({ name }) => (name.includes("/") ? "[name].js" : "chunks/[name].js"),
-      codeSplitting: {
+      codeSplitting: isShared && {
         groups: [
           // Also used by entries that load nothing else of these: the next groups would take them along.
           { name: "negotiation", test: /\/protocols\/negotiation\.ts$/, priority: 1 },

@@ -23,6 +23,11 @@ const declarations = join(projectFolder, "dist/types");
 interface More {
   /** Files that no import leads to, because they are started as a thread. */
   readonly started?: readonly string[];
+  /**
+   * Entries that pages load, each with its own copy of all it needs, since shared chunks have what servers need, too. The
+   * sources of these copies are in the maps of the others.
+   */
+  readonly ofPages?: readonly string[];
   /** Whether it has source maps, which are more than all else; node reads them when it is told to. */
   readonly hasSourceMaps?: boolean;
   /** Whether its commands are started from `node/`, which says what an installation lacks; else they do so themselves. */
@@ -36,6 +41,7 @@ const packages: Readonly<Record<string, More>> = {
   gateway: {
     hasSourceMaps: true,
     startsFromNode: true,
+    ofPages: ["./rest-client/index.ts"],
     others: {
       "proto/google": "proto/google",
       "src/gateway/docs-page/files": "lib/docs-page/files",
@@ -51,12 +57,14 @@ const packages: Readonly<Record<string, More>> = {
 };
 
 for (const [folder, more] of Object.entries(packages)) {
-  const { started = [], hasSourceMaps = false, startsFromNode = false, others = {} } = more;
+  const { started = [], ofPages = [], hasSourceMaps = false, startsFromNode = false, others = {} } = more;
   const source = join(sourceFolder, folder);
   const manifest = readManifest(join(source, "package.json"));
   const built = join(projectFolder, "dist", folder);
   const lib = join(built, "lib");
-  const bundled = await bundle(manifest, source, [...entriesOf(manifest), ...started], lib, hasSourceMaps);
+  const shared = entriesOf(manifest).filter((file) => !ofPages.includes(file));
+  const bundled = [...(await bundle(manifest, source, [...shared, ...started], lib, hasSourceMaps))];
+  for (const file of ofPages) bundled.push(...(await bundle(manifest, source, [file], lib, false, false)));
   cpSync(join(declarations, folder), lib, { recursive: true });
   const imported = exportedPaths(manifest);
   const entries = bundled.filter(({ path }) => imported.includes(path));

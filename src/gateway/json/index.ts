@@ -7,21 +7,19 @@
  * well-known-readers) → message, or what is wrong with which field. That way is the truth, the other one is five times
  * as fast. A value in a URL is spelled as in JSON, too: text-forms parses both.
  *
+ * Where no code may be made at all, as in pages, read-exact is used by itself.
+ *
  * Back: message → objects, by code that is made for its type (made-writer, made-writer-text, json-forms, json-elements)
  * → text, by `JSON.stringify`. Again what is rare or wrong goes another way, to which the text is held: message → text
  * (message-writer, field-writer, well-known-writers, value-writers).
  */
-export {
-  type BodyRules,
-  createJsonFieldReader,
-  type JsonFieldReader,
-  readJson,
-  type ReadJsonOptions,
-  type ReadServiceJsonOptions,
-  readPartialJson,
-} from "./read-json.ts";
+export { type BodyRules, createJsonFieldReader, type JsonFieldReader, readJson, readPartialJson } from "./read-json.ts";
+export { readJsonExactly } from "./read-exact.ts";
+export type { ReadJsonOptions, ReadServiceJsonOptions } from "./read-options.ts";
 export { anyToJson, createJsonFieldWriter, createJsonMessageWriter, type WriteJsonOptions } from "./write-json.ts";
-export type { JsonStyle } from "./write-context.ts";
+export { createMessageWriters } from "./message-writer.ts";
+export { createFieldWriter, type FieldWriter, writeField } from "./field-writer.ts";
+export type { JsonStyle, MessageWriters } from "./write-context.ts";
 export {
   asFieldValues,
   createFieldSetter,

@@ -1,41 +1,18 @@
-import type { DescField, DescMessage, JsonValue, Message, MessageShape, Registry } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonValue, Message, MessageShape } from "@bufbuild/protobuf";
 import { isMessage } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { mayMakeCode, unsure } from "../made-code/index.ts";
 import { createFieldReader } from "./field-reader.ts";
-import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
-import { asFieldValues, createFieldSetter, type FieldValues, refuseOtherMember } from "./field-values.ts";
-import { JsonScanner } from "./json-scanner.ts";
-import { messageReaders } from "./message-reader.ts";
+import { asFieldValues, createFieldSetter, type FieldValues } from "./field-values.ts";
 import { createMadeReaders, type MadeReaders } from "./made-reader.ts";
 import { parsePlain } from "./parse-plain.ts";
 import type { PlainReader, ReadState } from "./plain-values.ts";
+import { readExactField, readExactText, type TextRules, toText } from "./read-exact.ts";
+import type { ReadJsonOptions, ReadServiceJsonOptions } from "./read-options.ts";
 import type { BoundFields, FieldNotes, ReadContext } from "./read-context.ts";
 import { findField } from "./names.ts";
 import { requireFields } from "./required-fields.ts";
 import { UnknownNames } from "./unknown-names.ts";
-import { decodeUtf8 } from "./utf8-text.ts";
-
-/** Options of {@link readJson}. */
-export interface ReadJsonOptions {
-  /** What to do about fields and enum names that are not defined. Default `"reject"`. */
-  readonly unknownFields?: "reject" | "ignore";
-  /**
-   * Requires integers in canonical form, as a string or a number. By default every exact spelling that the JSON mapping
-   * allows is accepted: `7`, `"7"`, `7.0`, `1e3`.
-   */
-  readonly canonicalIntegers?: boolean;
-  /** The message types that a google.protobuf.Any may contain. Without it only the empty Any, `{}`, is accepted. */
-  readonly registry?: Registry;
-}
-
-/** Options of one service. */
-export interface ReadServiceJsonOptions extends ReadJsonOptions {
-  /** Whether names of enum values may lack their prefix: `RED` for `COLOR_RED` of the enum `Color`. */
-  readonly shortEnumNames?: boolean;
-}
 
 /** A message that was read, and the names that were ignored. */
 export interface JsonReadResult<Desc extends DescMessage> {
@@ -123,24 +100,15 @@ export function createJsonFieldReader(
   options: ReadServiceJsonOptions,
   { bound, sameAsBound }: BodyRules,
 ): JsonFieldReader {
-  const reader = createFieldReader(field);
   const store = createFieldSetter(field);
   const below = bound.get(field);
-  const read = (context: ReadContext, message: Message): void => {
-    context.path.push(field);
-    if (!reader.nullIsValue && context.scanner.peek() === "null") context.scanner.readLiteral("null");
-    else {
-      refuseOtherMember(message, field);
-      reader.read(context, message, below === "whole" ? undefined : below);
-    }
-    context.path.pop();
-  };
+  const reader = createFieldReader(field);
   return (message, json, notes) =>
     readText(
       json,
       options,
       { sameAsBound, notes },
-      (context) => read(context, message),
+      (context) => readExactField(reader, below, context, message),
       (readers) => (below === undefined ? readers.ofField(field) : undefined),
       (value, plain) => {
         if (plain === null && !reader.nullIsValue) return;
@@ -149,9 +117,6 @@ export function createJsonFieldReader(
       },
     ).ignored;
 }
-
-/** What the reading of one text takes into account besides its options. */
-type TextRules = Pick<ReadContext, "sameAsBound" | "notes">;
 
 // One truth: what the quick way is not sure of, the exact way reads once more, and what it says holds.
 function readText<Value>(
@@ -162,38 +127,13 @@ function readText<Value>(
   readerOf: (readers: MadeReaders) => PlainReader | undefined,
   take: (value: unknown, json: JsonValue) => Value,
 ): { readonly message: Value; readonly ignored: UnknownNames } {
-  const rejectUnknown = options.unknownFields !== "ignore";
   const readers = readersOf(options);
-  const unknown = new UnknownNames();
-  const path: PathStep[] = [];
-  try {
-    const text = toText(json);
-    // What a text sets is noted by the exact reader.
-    const reader = rules.notes === undefined && mayMakeCode() ? readerOf(readers) : undefined;
-    const quickly = reader && readQuickly(text, readers.spelling.canonical, reader, take);
-    if (quickly !== undefined) return { message: quickly.value, ignored: unknown };
-    const context: ReadContext = {
-      ...rules,
-      scanner: new JsonScanner(text),
-      rejectUnknown,
-      shortEnumNames: readers.spelling.shortEnumNames,
-      canonicalIntegers: readers.spelling.canonical,
-      registry: options.registry,
-      unknown,
-      path,
-      messages: messageReaders,
-      anyDepth: 0,
-      typeUrls: undefined,
-    };
-    const message = readExactly(context);
-    context.scanner.finish();
-    if (rejectUnknown && unknown.count > 0) throw new FieldProblem(unknown.describe("field"));
-    return { message, ignored: unknown };
-  } catch (error) {
-    if (!(error instanceof FieldProblem)) throw error;
-    const where = path.length === 0 ? "" : `${printPath(path)}: `;
-    throw codedError("ERR_MESSAGE_INVALID", where + error.message, Code.InvalidArgument);
-  }
+  const text = toText(json);
+  // What a text sets is noted by the exact reader.
+  const reader = rules.notes === undefined && mayMakeCode() ? readerOf(readers) : undefined;
+  const quickly = reader && readQuickly(text, readers.spelling.canonical, reader, take);
+  if (quickly !== undefined) return { message: quickly.value, ignored: new UnknownNames() };
+  return readExactText(text, options, rules, readExactly);
 }
 
 function readersOf({ canonicalIntegers, shortEnumNames }: ReadServiceJsonOptions): MadeReaders {
@@ -253,16 +193,4 @@ function isOneofSet(fields: FieldValues, { oneof }: DescField): boolean {
 function asMessageOf<Desc extends DescMessage>(desc: Desc, value: unknown): MessageShape<Desc> {
   if (isMessage(value, desc)) return value;
   throw new TypeError(`the reader of ${desc.typeName} made something else`);
-}
-
-function toText(json: Uint8Array | string): string {
-  if (typeof json === "string") {
-    if (json.isWellFormed()) return json;
-    throw new FieldProblem("not JSON: a lone surrogate in the text");
-  }
-  try {
-    return decodeUtf8(json);
-  } catch {
-    throw new FieldProblem("not JSON: the bytes are not UTF-8");
-  }
 }

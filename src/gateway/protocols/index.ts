@@ -20,10 +20,11 @@ export {
 } from "./envelope.ts";
 export { goneAway, httpError } from "./http-error.ts";
 export { LazyHeaders } from "./lazy-headers.ts";
-export { readMessages } from "./message-splitter.ts";
+export { type MessageSplitter, readMessages } from "./message-splitter.ts";
 export { type AcceptItem, negotiateCoding, readAccept } from "./negotiation.ts";
 export type { MessageInit, Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
 export { type Refusal, writeRefusal } from "./refuse.ts";
+export { JsonValueReader } from "./rest/json-value-reader.ts";
 export {
   createRpcTargets,
   findGetTarget,

@@ -20,7 +20,15 @@ export {
   type RestFailure,
   withMessage,
 } from "./error-to-rest.ts";
-export { type OutsideHttpRule, parseHttpRules } from "./http-rule.ts";
+export {
+  createHttpRuleFinder,
+  type HttpPattern,
+  type OutsideHttpRule,
+  parseHttpRules,
+  selectorOf,
+  toHttpPatterns,
+} from "./http-rule.ts";
+export { createRawReader, isHttpBodyType, isMediaType } from "./http-body.ts";
 export { type StreamForm, streamFormsOf } from "./stream-form.ts";
 export {
   compileRestRoutes,
@@ -35,7 +43,12 @@ export { formType } from "./body-format.ts";
 export { type FormPlace, formPlaceOf } from "./form-body.ts";
 export { isFileOf, type PartsPlace, partsPlaceOf } from "./multipart-body.ts";
 export { multipartType } from "./multipart-parts.ts";
-export { leafOf, resolveFieldPath } from "./field-path.ts";
+export { type FieldPath, findProtoField, leafOf, resolveFieldPath } from "./field-path.ts";
+export { parsePathTemplate } from "./parse-path-template.ts";
+export { compilePathVariables } from "./path-variables.ts";
+export { bindBody } from "./request-body.ts";
+export { anyMethod, RouteTable } from "./route-table.ts";
+export { RuleProblem } from "./rule-problem.ts";
 export {
   isMultiSegment,
   type PathTemplate,

@@ -4,7 +4,7 @@ import { AnySchema, DurationSchema, StringValueSchema, StructSchema, ValueSchema
 import { Code, ConnectError } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ReadJsonOptions } from "../../../src/gateway/json/read-json.ts";
+import type { ReadJsonOptions } from "../../../src/gateway/json/read-options.ts";
 import { readJson } from "../../../src/gateway/json/read-json.ts";
 import { DeletePlantRequestSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { costRatio } from "../../support/cost-ratio.ts";

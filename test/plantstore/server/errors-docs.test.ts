@@ -26,7 +26,9 @@ const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
 const sources: ReadonlyMap<string, string> = new Map(
   readdirSync(join(projectFolder, "src"), { recursive: true, encoding: "utf8" })
     // What callers of other servers are told is no answer of ours.
-    .filter((file) => file.endsWith(".ts") && !/^(gen|client|cli)\/|^gateway\/(client|upstreams)\//.test(file))
+    .filter(
+      (file) => file.endsWith(".ts") && !/^(gen|client|cli)\/|^gateway\/(client|rest-client|upstreams)\//.test(file),
+    )
     .map((file) => [file, readFileSync(join(projectFolder, "src", file), "utf8")]),
 );
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { createGateway } from "../../../src/gateway/index.ts";
+import { createGateway, type GatewayOptions } from "../../../src/gateway/index.ts";
 import {
   createReflectionService,
   ServerReflection,
@@ -11,8 +11,8 @@ import { type Book, Book_State, BookSchema, Catalog, Loan_State } from "../../ge
 import type { TestGateway } from "./kitchen-sink.ts";
 
 /** Starts a gateway with a catalog that is empty, and with reflection, on a free port of loopback. */
-export async function startCatalog(): Promise<TestGateway> {
-  const gateway = createGateway({ routes: catalogRoutes() });
+export async function startCatalog(options: Partial<GatewayOptions> = {}): Promise<TestGateway> {
+  const gateway = createGateway({ routes: catalogRoutes(), ...options });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   return { address, fetch: gateway.fetch, [Symbol.asyncDispose]: () => gateway.close() };
 }

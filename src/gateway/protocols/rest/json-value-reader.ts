@@ -1,8 +1,7 @@
-import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "../../carriers/index.ts";
 import { codedError } from "../../errors/index.ts";
-import { type RequestStream, withMessage } from "../../rest/index.ts";
+import { withMessage } from "../../rest/index.ts";
 import { messageTooLarge } from "../compression.ts";
 import type { MessageSplitter } from "../message-splitter.ts";
 
@@ -11,6 +10,13 @@ type Place = "start" | "sequence" | "first" | "value" | "separator" | "end";
 
 /** What the value that is being read begins with: an object or array, a string, or anything else. */
 type ValueKind = "nested" | "string" | "scalar";
+
+/** Reads the values that are found, such as those of a request. */
+export interface ValueStream<T> {
+  read(value: Uint8Array): T;
+  /** Returns what a body of no values stands for. */
+  end(): T | undefined;
+}
 
 /**
  * Reads a body's messages from JSON values that follow each other, with or without white space between them, or from one
@@ -21,8 +27,8 @@ type ValueKind = "nested" | "string" | "scalar";
  * stream throws, `InvalidArgument` for an array that is none, or `ResourceExhausted` as soon as a value is longer than
  * the limit.
  */
-export class JsonValueReader implements MessageSplitter<Message> {
-  readonly #stream: RequestStream;
+export class JsonValueReader<T> implements MessageSplitter<T> {
+  readonly #stream: ValueStream<T>;
   readonly #valueMaxBytes: number;
   #place: Place;
   #number = 1;
@@ -37,7 +43,7 @@ export class JsonValueReader implements MessageSplitter<Message> {
   #partial: CollectedBytes | undefined;
 
   /** @param mayBeArray - whether a body that begins with `[` is an array of messages, rather than a message */
-  constructor(valueMaxBytes: number, stream: RequestStream, mayBeArray: boolean) {
+  constructor(valueMaxBytes: number, stream: ValueStream<T>, mayBeArray: boolean) {
     this.#valueMaxBytes = valueMaxBytes;
     this.#stream = stream;
     this.#place = mayBeArray ? "start" : "sequence";
@@ -48,7 +54,7 @@ export class JsonValueReader implements MessageSplitter<Message> {
     this.#at = 0;
   }
 
-  take(): Message | undefined {
+  take(): T | undefined {
     return this.#numbered(() => {
       const isNew = this.#kind === undefined;
       if (isNew && !this.#findValue()) return undefined;
@@ -65,7 +71,7 @@ export class JsonValueReader implements MessageSplitter<Message> {
     });
   }
 
-  end(): Message | undefined {
+  end(): T | undefined {
     return this.#numbered(() => {
       const inArray = this.#place !== "start" && this.#place !== "sequence" && this.#place !== "end";
       if (inArray) throw codedError("ERR_MESSAGE_INVALID", "the array does not end", Code.InvalidArgument);
@@ -136,7 +142,7 @@ export class JsonValueReader implements MessageSplitter<Message> {
   }
 
   /** Reads the value that ends with these bytes. */
-  #read(rest: Uint8Array): Message {
+  #read(rest: Uint8Array): T {
     const isWhole = this.#partial === undefined && rest.byteLength <= this.#valueMaxBytes;
     // Most values arrive in one piece and are not copied.
     if (!isWhole) this.#collect(rest);
@@ -149,7 +155,7 @@ export class JsonValueReader implements MessageSplitter<Message> {
     return message;
   }
 
-  #numbered(read: () => Message | undefined): Message | undefined {
+  #numbered(read: () => T | undefined): T | undefined {
     try {
       return read();
     } catch (error) {

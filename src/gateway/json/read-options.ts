@@ -1,0 +1,20 @@
+import type { Registry } from "@bufbuild/protobuf";
+
+/** How JSON is read. */
+export interface ReadJsonOptions {
+  /** What to do about fields and enum names that are not defined. Default `"reject"`. */
+  readonly unknownFields?: "reject" | "ignore";
+  /**
+   * Requires integers in canonical form, as a string or a number. By default every exact spelling that the JSON mapping
+   * allows is accepted: `7`, `"7"`, `7.0`, `1e3`.
+   */
+  readonly canonicalIntegers?: boolean;
+  /** The message types that a google.protobuf.Any may contain. Without it only the empty Any, `{}`, is accepted. */
+  readonly registry?: Registry;
+}
+
+/** Options of one service. */
+export interface ReadServiceJsonOptions extends ReadJsonOptions {
+  /** Whether names of enum values may lack their prefix: `RED` for `COLOR_RED` of the enum `Color`. */
+  readonly shortEnumNames?: boolean;
+}

@@ -1,0 +1,168 @@
+import { create, type Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { isHttpBodyType } from "../rest/index.ts";
+import { readBody } from "./answer-body.ts";
+import type { ErrorStyle } from "./answer-error.ts";
+import { type AnswerReader, createAnswerReader } from "./answer-reader.ts";
+import { readAnswerStream } from "./answer-stream.ts";
+import { onlyMessage, openInput, openStreamBody } from "./request-stream.ts";
+import type { MessageStyle, RestMethod, RestRequest } from "./rest-method.ts";
+import type { RestRule } from "./rest-rule.ts";
+import { type FetchRequest, sendRequest } from "./send-request.ts";
+
+/** What all calls of a transport have in common. */
+export interface CallSettings {
+  /** Without a slash at its end. */
+  readonly baseUrl: string;
+  readonly fetch: typeof fetch;
+  readonly messages: MessageStyle;
+  readonly errors: ErrorStyle;
+  readonly readMaxBytes: number;
+}
+
+/** One call, besides its messages. */
+export interface RestCall {
+  readonly method: RestMethod;
+  readonly header: Headers;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number | undefined;
+}
+
+/** Makes calls: a request of messages, and messages of its answer. */
+export class RestCalls {
+  readonly settings: CallSettings;
+  readonly #readers = new WeakMap<RestRule, AnswerReader>();
+  readonly #sendsDeadline: boolean;
+
+  constructor(settings: CallSettings) {
+    this.settings = settings;
+    this.#sendsDeadline = !isOfOtherOrigin(settings.baseUrl);
+  }
+
+  /** Makes a unary call. Rejects with a ConnectError, or with what ended the signal. */
+  async unary(call: RestCall, message: Message): Promise<{ readonly header: Headers; readonly message: Message }> {
+    const request = call.method.write(message);
+    const { rule, body } = request;
+    const reader = this.#readerOf(rule);
+    const accept = reader.readRaw === undefined ? "application/json" : "*/*";
+    const header = this.#headerOf(call, accept, body?.contentType);
+    const response = await this.#send(call, request, header, body?.bytes);
+    return { header: response.headers, message: await this.#readWhole(reader, response) };
+  }
+
+  /** Makes a call with a stream of messages on either side. Rejects as {@link unary} does, and so do the messages. */
+  async stream(
+    call: RestCall,
+    input: AsyncIterable<Message>,
+  ): Promise<{ readonly header: Headers; readonly messages: AsyncIterable<Message> }> {
+    const { methodKind } = call.method.desc;
+    const response =
+      methodKind === "server_streaming" ? await this.#askForStream(call, input) : await this.#sendStream(call, input);
+    const { rule, answer } = response;
+    const reader = this.#readerOf(rule);
+    if (methodKind === "client_streaming") {
+      return { header: answer.headers, messages: once(await this.#readWhole(reader, answer)) };
+    }
+    const { errors, readMaxBytes } = this.settings;
+    const messages = readAnswerStream(answer, { rule, reader, errors, messageBytesMax: readMaxBytes });
+    return { header: answer.headers, messages };
+  }
+
+  async #askForStream(call: RestCall, input: AsyncIterable<Message>): Promise<Answered> {
+    const request = call.method.write(await onlyMessage(input));
+    const { rule, body } = request;
+    const header = this.#headerOf(call, this.#acceptOf(rule), body?.contentType);
+    return { rule, answer: await this.#send(call, request, header, body?.bytes) };
+  }
+
+  async #sendStream(call: RestCall, input: AsyncIterable<Message>): Promise<Answered> {
+    const { method } = call;
+    const opened = await openInput(input);
+    const request = opened.first === undefined ? emptyStream(method) : method.write(opened.first);
+    const { rule } = request;
+    const first = opened.first === undefined ? undefined : (request.body ?? method.writePiece(rule, opened.first));
+    const { contentType, body, failure } = await openStreamBody(method, rule, first, opened);
+    try {
+      const header = this.#headerOf(call, this.#acceptOf(rule), contentType);
+      return { rule, answer: await this.#send(call, request, header, body) };
+    } catch (error) {
+      throw failure() ?? error;
+    }
+  }
+
+  #acceptOf({ method }: RestRule): string {
+    if (method.methodKind === "client_streaming") return "application/json";
+    // The only form whose messages can be told apart by their lines, and that has no end of its own to wait for.
+    return isHttpBodyType(method.output)
+      ? "*/*"
+      : "application/x-ndjson, application/json;q=0.9, text/event-stream;q=0.8";
+  }
+
+  #send(call: RestCall, { rule, target }: RestRequest, header: Headers, body: FetchRequest["body"]): Promise<Response> {
+    const url = this.settings.baseUrl + target;
+    // Nothing that a URL parser changes may be sent: it would be another resource.
+    if (new URL(url).href !== url) throw new ConnectError(`${url} is not a URL as it stands`, Code.InvalidArgument);
+    const { httpMethod } = rule;
+    return sendRequest(
+      this.settings.fetch,
+      { url, httpMethod, header, body, signal: call.signal },
+      this.settings.errors,
+    );
+  }
+
+  #headerOf({ header, timeoutMs }: RestCall, accept: string, contentType: string | undefined): Headers {
+    if (!header.has("accept")) header.set("accept", accept);
+    if (contentType === undefined) header.delete("content-type");
+    else header.set("content-type", contentType);
+    if (timeoutMs !== undefined && this.#sendsDeadline) header.set("grpc-timeout", toGrpcTimeout(timeoutMs));
+    return header;
+  }
+
+  async #readWhole(reader: AnswerReader, response: Response): Promise<Message> {
+    return reader.readWhole(await readBody(response, this.settings.readMaxBytes), response);
+  }
+
+  #readerOf(rule: RestRule): AnswerReader {
+    let reader = this.#readers.get(rule);
+    if (reader === undefined) {
+      this.#readers.set(rule, (reader = createAnswerReader(rule, this.settings.messages.read)));
+    }
+    return reader;
+  }
+}
+
+/** An answer, and the rule by which it was asked for. */
+interface Answered {
+  readonly rule: RestRule;
+  readonly answer: Response;
+}
+
+/** Returns the request of a stream without messages, whose path no message can name. */
+function emptyStream(method: RestMethod): RestRequest {
+  const { rule } = method;
+  const [variable] = rule?.variables ?? [];
+  if (rule === undefined || variable !== undefined) {
+    throw new ConnectError(`there is no message to name ${variable?.name ?? "a path"}`, Code.InvalidArgument);
+  }
+  return method.write(create(method.desc.input));
+}
+
+/**
+ * Whether the page is of another origin than the API, which then has to allow each field of a header. Few allow those of
+ * a deadline, which the page keeps by itself: it ends the call, and the server sees that.
+ */
+function isOfOtherOrigin(baseUrl: string): boolean {
+  const location: unknown = Reflect.get(globalThis, "location");
+  if (typeof location !== "object" || location === null || !("origin" in location)) return false;
+  return location.origin !== new URL(baseUrl).origin;
+}
+
+// gRPC over HTTP/2, "Timeout": at most eight digits.
+function toGrpcTimeout(timeoutMs: number): string {
+  const milliseconds = Math.ceil(timeoutMs);
+  return milliseconds < 100_000_000 ? `${milliseconds}m` : `${Math.min(Math.ceil(timeoutMs / 1000), 99_999_999)}S`;
+}
+
+async function* once<Value>(value: Value): AsyncGenerator<Value, void> {
+  yield value;
+}

@@ -1,0 +1,114 @@
+import type { DescFile, DescMethod } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { BoundFields } from "../json/index.ts";
+import {
+  anyMethod,
+  bindBody,
+  compilePathVariables,
+  createHttpRuleFinder,
+  type FieldPath,
+  type HttpPattern,
+  isMultiSegment,
+  parsePathTemplate,
+  type PathTemplate,
+  resolveFieldPath,
+  RouteTable,
+  RuleProblem,
+  selectorOf,
+  type TemplateVariable,
+  toHttpPatterns,
+} from "../rest/index.ts";
+
+/** A variable of a path template, with the fields that lead to its value. */
+export interface RuleVariable extends TemplateVariable {
+  readonly name: string;
+  readonly path: FieldPath;
+  readonly isMultiSegment: boolean;
+}
+
+/** One binding of an RPC, as a client uses it. */
+export interface RestRule {
+  readonly method: DescMethod;
+  readonly pattern: HttpPattern;
+  /** The method that is sent; that of the pattern may stand for every one. */
+  readonly httpMethod: string;
+  readonly template: PathTemplate;
+  readonly variables: readonly RuleVariable[];
+  /** The fields that the path or the body has; the query has all others. */
+  readonly boundByPathOrBody: BoundFields;
+  /** The rules of all RPCs of the file, to read a path as a server does. */
+  readonly routes: RouteTable<HttpPattern>;
+}
+
+/** The patterns of the RPCs of a file, in one table. */
+interface FileRoutes {
+  readonly patterns: ReadonlyMap<DescMethod, readonly HttpPattern[]>;
+  readonly table: RouteTable<HttpPattern>;
+}
+
+const fileRoutes = new WeakMap<DescFile, FileRoutes>();
+const findRule = createHttpRuleFinder([], [], false);
+
+/**
+ * Returns the bindings of an RPC, by its annotation: the rule itself first, then the additional ones. None if it has no
+ * annotation.
+ *
+ * @throws ConnectError `Internal` for an annotation that is wrong
+ */
+export function compileRestRules(method: DescMethod): readonly RestRule[] {
+  const { file } = method.parent;
+  let routes = fileRoutes.get(file);
+  if (routes === undefined) fileRoutes.set(file, (routes = readFileRoutes(file)));
+  try {
+    const patterns = routes.patterns.get(method) ?? patternsOf(method);
+    const { table } = routes;
+    return patterns.map((pattern) => compileRule(method, pattern, table));
+  } catch (error) {
+    if (!(error instanceof RuleProblem)) throw error;
+    throw new ConnectError(`the HTTP rule of ${selectorOf(method)}: ${error.message}`, Code.Internal);
+  }
+}
+
+function patternsOf(method: DescMethod): readonly HttpPattern[] {
+  const rule = findRule(method);
+  return rule === undefined ? [] : toHttpPatterns(rule);
+}
+
+function readFileRoutes({ services }: DescFile): FileRoutes {
+  const patterns = new Map<DescMethod, readonly HttpPattern[]>();
+  const table = new RouteTable<HttpPattern>();
+  for (const method of services.flatMap((service) => service.methods)) {
+    try {
+      const found = patternsOf(method);
+      patterns.set(method, found);
+      for (const pattern of found) table.add(pattern.httpMethod, parsePathTemplate(pattern.pathTemplate), pattern);
+    } catch (error) {
+      // The RPC says so itself, when it is called.
+      if (!(error instanceof RuleProblem)) throw error;
+    }
+  }
+  return { patterns, table };
+}
+
+// Fetch §2.2.1 refuses these.
+const forbiddenMethods: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
+
+function compileRule(method: DescMethod, pattern: HttpPattern, routes: RouteTable<HttpPattern>): RestRule {
+  const { input } = method;
+  const template = parsePathTemplate(pattern.pathTemplate);
+  const { boundFields } = compilePathVariables(input, template);
+  const variables = template.variables.map((variable): RuleVariable => {
+    const name = variable.fieldPath.join(".");
+    const path = resolveFieldPath(input, variable.fieldPath);
+    if (path === undefined) throw new RuleProblem(`path variable "${name}" is no field`);
+    return { ...variable, name, path, isMultiSegment: isMultiSegment(template, variable) };
+  });
+  const usual = pattern.body === "" ? "GET" : "POST";
+  const httpMethod = pattern.httpMethod === anyMethod ? usual : pattern.httpMethod;
+  if (forbiddenMethods.has(httpMethod)) throw new RuleProblem(`fetch sends no ${httpMethod}`);
+  if (pattern.body !== "" && (httpMethod === "GET" || httpMethod === "HEAD")) {
+    throw new RuleProblem(`fetch sends no body with ${httpMethod}`);
+  }
+  const boundByPathOrBody = bindBody(input, pattern.body, boundFields);
+  return { method, pattern, httpMethod, template, variables, boundByPathOrBody, routes };
+}

@@ -1,0 +1,48 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type ErrorStyle, readAnswerError } from "./answer-error.ts";
+import { readRecordJson } from "./answer-body.ts";
+
+/** A request as fetch takes it. */
+export interface FetchRequest {
+  readonly url: string;
+  readonly httpMethod: string;
+  readonly header: Headers;
+  readonly body: Uint8Array | ReadableStream<Uint8Array> | undefined;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends a request, and returns the answer if it is one of success.
+ *
+ * @throws ConnectError the server's error; `Unavailable` if there is no answer; `Unknown` for a redirect, which is never
+ * followed: it leads to another resource than the call names, and may lead to another server
+ */
+export async function sendRequest(
+  fetchFunction: typeof fetch,
+  { url, httpMethod, header, body, signal }: FetchRequest,
+  errors: ErrorStyle,
+): Promise<Response> {
+  const init = { method: httpMethod, headers: header, signal, redirect: "manual" } as const;
+  const half = body instanceof ReadableStream ? ({ duplex: "half" } as const) : {};
+  const request = body === undefined ? init : { ...init, ...half, body };
+  let response: Response;
+  try {
+    response = await fetchFunction(url, request);
+  } catch (error) {
+    if (signal.aborted || error instanceof ConnectError) throw error;
+    const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+    throw new ConnectError(`the server gives no answer: ${reason}`, Code.Unavailable, undefined, undefined, error);
+  }
+  if (response.ok) return response;
+  const { status, type, headers } = response;
+  // In a browser, where it goes is not told.
+  if (type === "opaqueredirect" || (status >= 300 && status < 400)) {
+    response.body?.cancel().catch(() => undefined);
+    const to = headers.get("location");
+    throw new ConnectError(
+      `the server redirects${to === null ? "" : ` to ${to}`}, which is not followed`,
+      Code.Unknown,
+    );
+  }
+  throw readAnswerError(await readRecordJson(response), status, headers, errors);
+}

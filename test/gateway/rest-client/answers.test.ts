@@ -1,0 +1,360 @@
+import { create, createRegistry, toBinary } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import type { ServerResponse } from "node:http";
+import { describe, expect, test } from "vitest";
+import { createRestTransport, type RestTransportOptions } from "../../../src/gateway/rest-client/index.ts";
+import { FileService } from "../../gen/files/v1/files_pb.ts";
+import { KitchenSink, NestedSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { answerWith, startRestServer } from "../../support/gateway/rest-server.ts";
+import { within } from "../../support/deadline.ts";
+
+// Which message, or which error, is an answer: of servers of many kinds, and of bad ones.
+
+const registry = createRegistry(NestedSchema);
+
+/** Asks a server for a sink; returns the answer's message as it is, or the error. */
+async function ask(answer: (response: ServerResponse) => void, options: Partial<RestTransportOptions> = {}) {
+  await using server = await startRestServer(answer);
+  const transport = createRestTransport({ baseUrl: server.baseUrl, registry, ...options });
+  const call = createClient(KitchenSink, transport).query({});
+  return await within(
+    call.catch((error: unknown) => asError(error)),
+    "an answer",
+  );
+}
+
+function asError(value: unknown): ConnectError {
+  if (value instanceof ConnectError) return value;
+  throw value;
+}
+
+function answerNewer(response: ServerResponse): void {
+  answerWith(response, 200, { rpc: "x", newer: [1] });
+}
+
+/** Reads a record of no known form. */
+const readErrorRecord: RestTransportOptions["readErrorRecord"] = (body, httpStatus) =>
+  typeof body === "object" && body !== null && "fault" in body
+    ? new ConnectError(`${JSON.stringify(body["fault"])} ${httpStatus}`, Code.DataLoss)
+    : undefined;
+
+const nested = create(NestedSchema, { text: "t" });
+const detail = { type: "kitchensink.v1.Nested", value: toBinary(NestedSchema, nested) };
+
+describe("error records", () => {
+  test.each([
+    {
+      name: "google.rpc.Status",
+      status: 404,
+      body: {
+        code: 5,
+        message: "gone",
+        details: [{ "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "t" }],
+      },
+      want: { code: Code.NotFound, rawMessage: "gone", details: [detail] },
+    },
+    {
+      name: "the gateway's own, with the name of the code",
+      status: 409,
+      body: { code: 6, status: "ALREADY_EXISTS", message: "there", details: [] },
+      want: { code: Code.AlreadyExists, rawMessage: "there" },
+    },
+    {
+      name: "Google's APIs",
+      status: 403,
+      body: { error: { code: 403, message: "no", status: "PERMISSION_DENIED" } },
+      want: { code: Code.PermissionDenied, rawMessage: "no" },
+    },
+    {
+      name: "the plant store",
+      status: 400,
+      body: { error: 5, message: "no plant" },
+      want: { code: Code.NotFound, rawMessage: "no plant" },
+    },
+    {
+      name: "Connect",
+      status: 412,
+      body: {
+        code: "failed_precondition",
+        message: "not yet",
+        details: [{ type: "kitchensink.v1.Nested", value: "CgF0" }],
+      },
+      want: { code: Code.FailedPrecondition, rawMessage: "not yet", details: [detail] },
+    },
+    {
+      name: "problem+json",
+      status: 422,
+      type: "application/problem+json",
+      body: { type: "about:blank", title: "Bad", status: 422, detail: "too bad" },
+      want: { code: Code.InvalidArgument, rawMessage: "too bad" },
+    },
+    {
+      name: "a code that is an HTTP status",
+      status: 404,
+      body: { code: 404, message: "gone" },
+      want: { code: Code.NotFound, rawMessage: "gone" },
+    },
+    {
+      name: "a code of success",
+      status: 503,
+      body: { code: 0, message: "later" },
+      want: { code: Code.Unavailable, rawMessage: "later" },
+    },
+    {
+      name: "a detail of bytes whose type is not known",
+      status: 400,
+      body: { code: 3, details: [{ "@type": "x/unknown.Type", value: "CgF0" }] },
+      want: { code: Code.InvalidArgument, details: [{ type: "unknown.Type", value: detail.value }] },
+    },
+    {
+      name: "a detail that is not known",
+      status: 400,
+      body: { code: 3, message: "m", details: [{ "@type": "x/unknown.Type", a: 1 }, null, 7] },
+      want: { code: Code.InvalidArgument, rawMessage: "m", details: [] },
+    },
+    {
+      name: "JSON that is no record",
+      status: 500,
+      body: [1],
+      want: { code: Code.Unknown, rawMessage: "HTTP status 500" },
+    },
+    {
+      name: "JSON that is none",
+      status: 429,
+      body: "{",
+      want: { code: Code.ResourceExhausted, rawMessage: "HTTP status 429" },
+    },
+    {
+      name: "HTML, which is not shown",
+      status: 502,
+      type: "text/html",
+      body: "<h1>secret</h1>",
+      want: { code: Code.Unavailable, rawMessage: "HTTP status 502" },
+    },
+    {
+      name: "a record of 100 KB",
+      status: 401,
+      body: { message: "x".repeat(100_000) },
+      want: { code: Code.Unauthenticated, rawMessage: "HTTP status 401" },
+    },
+  ])("$name", async ({ status, body, type, want }) => {
+    const error = await ask((response) => answerWith(response, status, body, type));
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error).toMatchObject(
+      want.details === undefined
+        ? want
+        : { ...want, details: want.details.map((each) => expect.objectContaining(each)) },
+    );
+    if (want.details !== undefined) expect(asError(error).details).toHaveLength(want.details.length);
+  });
+
+  test.each([
+    [400, Code.InvalidArgument],
+    [401, Code.Unauthenticated],
+    [403, Code.PermissionDenied],
+    [404, Code.NotFound],
+    [405, Code.Unimplemented],
+    [409, Code.Aborted],
+    [418, Code.FailedPrecondition],
+    [429, Code.ResourceExhausted],
+    [499, Code.Canceled],
+    [500, Code.Unknown],
+    [501, Code.Unimplemented],
+    [502, Code.Unavailable],
+    [503, Code.Unavailable],
+    [504, Code.DeadlineExceeded],
+    [599, Code.Internal],
+  ] as const)("HTTP status %i without a record is code %i", async (status, code) => {
+    expect(await ask((response) => response.writeHead(status).end())).toMatchObject({ code });
+  });
+
+  test("a record that no other API has is read by the program", async () => {
+    const own = await ask((response) => answerWith(response, 418, { fault: "tea" }), { readErrorRecord });
+    expect(own).toMatchObject({ code: Code.DataLoss, rawMessage: '"tea" 418' });
+    const other = await ask((response) => answerWith(response, 404, { code: 5, message: "gone" }), { readErrorRecord });
+    expect(other).toMatchObject({ code: Code.NotFound, rawMessage: "gone" });
+  });
+
+  test("the header of an error is its metadata, which is not passed on to clients of the program", async () => {
+    const error = await ask((response) => response.writeHead(503, { "retry-after": "7" }).end());
+    expect(asError(error).metadata.get("retry-after")).toBe("7");
+    expect(error).toMatchObject({ isWireError: true });
+  });
+});
+
+describe("bad servers", () => {
+  const redirect = "the server redirects to https://elsewhere.example/, which is not followed";
+  test.each([
+    {
+      name: "HTML",
+      answer: (response: ServerResponse) => answerWith(response, 200, "<p>hello", "text/html"),
+      want: { code: Code.Unknown, rawMessage: "the answer is text/html, not application/json" },
+    },
+    {
+      name: "JSON that breaks off",
+      answer: (response: ServerResponse) => answerWith(response, 200, '{"rpc":"x"'),
+      want: { code: Code.Internal, rawMessage: expect.stringContaining("not a valid kitchensink.v1.Echo") },
+    },
+    {
+      name: "JSON of another type",
+      answer: (response: ServerResponse) => answerWith(response, 200, { rpc: 7 }),
+      want: { code: Code.Internal, rawMessage: expect.stringContaining("rpc: ") },
+    },
+    {
+      name: "a body that breaks off",
+      answer: (response: ServerResponse) => {
+        response.writeHead(200, { "content-length": 100, "content-type": "application/json" }).write('{"rpc":');
+        setImmediate(() => response.destroy());
+      },
+      want: { code: Code.Unavailable, rawMessage: "the answer breaks off" },
+    },
+    {
+      name: "nothing",
+      answer: (response: ServerResponse) => response.destroy(),
+      want: { code: Code.Unavailable, rawMessage: expect.stringContaining("the server gives no answer") },
+    },
+    {
+      name: "204",
+      answer: (response: ServerResponse) => response.writeHead(204).end(),
+      want: { code: Code.Internal, rawMessage: "the answer, with HTTP status 204, has no body" },
+    },
+    {
+      name: "200 without a body",
+      answer: (response: ServerResponse) => response.writeHead(200).end(),
+      want: { code: Code.Internal, rawMessage: "the answer, with HTTP status 200, has no body" },
+    },
+    {
+      name: "an announcement of 100 MB",
+      answer: (response: ServerResponse) => response.writeHead(200, { "content-length": 100_000_000 }).write("{"),
+      want: { code: Code.ResourceExhausted },
+    },
+    {
+      name: "a body without end",
+      answer: (response: ServerResponse) => {
+        response.writeHead(200);
+        const more = (): void => {
+          while (!response.destroyed && response.write(" ".repeat(65_536)));
+        };
+        response.on("drain", more);
+        more();
+      },
+      want: { code: Code.ResourceExhausted, rawMessage: "the answer is larger than 4194304 bytes" },
+    },
+    ...[301, 302, 303, 307, 308].map((status) => ({
+      name: `a redirect, ${status}`,
+      answer: (response: ServerResponse) =>
+        response.writeHead(status, { location: "https://elsewhere.example/" }).end(),
+      want: { code: Code.Unknown, rawMessage: redirect },
+    })),
+    { name: "304", answer: (response: ServerResponse) => response.writeHead(304).end(), want: { code: Code.Unknown } },
+  ])("$name", async ({ answer, want }) => {
+    const error = await ask(answer);
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error).toMatchObject(want);
+  });
+
+  test("a server that is not there", async () => {
+    const server = await startRestServer(() => undefined);
+    await server[Symbol.asyncDispose]();
+    const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+    await expect(client.query({})).rejects.toMatchObject({ code: Code.Unavailable });
+  });
+
+  test("an int64 beyond 2^53 that comes as a number is exact", async () => {
+    const answer = await ask((response) => answerWith(response, 200, '{"sink":{"fInt64":9007199254740993}}'));
+    expect(answer).toMatchObject({ sink: { fInt64: 9_007_199_254_740_993n } });
+  });
+
+  test("fields of a newer server are ignored, or refused if the program says so", async () => {
+    expect(await ask(answerNewer)).toMatchObject({ rpc: "x" });
+    const strict = await ask(answerNewer, { jsonOptions: { ignoreUnknownFields: false } });
+    expect(strict).toMatchObject({ code: Code.Internal, rawMessage: expect.stringContaining("newer") });
+  });
+});
+
+test("an answer without fields needs no body", async () => {
+  await using server = await startRestServer((response) => response.writeHead(204).end());
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  expect(await client.remove({ fInt64: 1n })).toEqual(create(EmptySchema));
+});
+
+test("a page of somebody else's is no answer, even if the message has no fields", async () => {
+  await using server = await startRestServer((response) => answerWith(response, 200, "<p>Log in", "text/html"));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  await expect(client.remove({ fInt64: 1n })).rejects.toMatchObject({ code: Code.Unknown });
+});
+
+test("a field is the answer", async () => {
+  await using server = await startRestServer((response) => answerWith(response, 200, { text: "t", number: "5" }));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  expect(await client.responseNested({})).toMatchObject({ nested: { text: "t", number: 5n }, fString: "" });
+});
+
+test("header fields go both ways, and interceptors see the template", async () => {
+  await using server = await startRestServer((response, { header }) => {
+    response.setHeader("x-answer", String(header["x-request"]));
+    answerWith(response, 200, {});
+  });
+  const seen: string[] = [];
+  const interceptor: Interceptor = (next) => async (request) => {
+    seen.push(`${request.requestMethod} ${request.url.slice(server.baseUrl.length)}`);
+    request.header.set("x-request", "yes");
+    return await next(request);
+  };
+  const transport = createRestTransport({ baseUrl: server.baseUrl, interceptors: [interceptor] });
+  let answered: string | null = null;
+  await createClient(KitchenSink, transport).any(
+    { fString: "x" },
+    { onHeader: (header) => (answered = header.get("x-answer")) },
+  );
+  expect([answered, seen]).toEqual(["yes", ["GET /v1/any/{f_string}"]]);
+  expect(server.seen).toMatchObject([{ header: { accept: "application/json", "x-request": "yes" } }]);
+  expect(server.seen[0]?.header).not.toHaveProperty("content-type");
+});
+
+test("a deadline is sent, and ends the call", async () => {
+  await using server = await startRestServer(() => undefined);
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl, defaultTimeoutMs: 200 }));
+  await expect(within(client.query({}), "the deadline")).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+  expect(server.seen).toMatchObject([{ header: { "grpc-timeout": "200m" } }]);
+  await expect.poll(() => server.open()).toBe(0);
+});
+
+test("a signal ends the call, and its request", async () => {
+  await using server = await startRestServer(() => undefined);
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  const controller = new AbortController();
+  const call = client.query({}, { signal: controller.signal });
+  await expect.poll(() => server.open()).toBe(1);
+  controller.abort();
+  await expect(within(call, "the end")).rejects.toMatchObject({ code: Code.Canceled });
+  await expect.poll(() => server.open()).toBe(0);
+});
+
+describe("google.api.HttpBody", () => {
+  test("is sent as it is, with its content type, or none", async () => {
+    await using server = await startRestServer((response, { body }) => answerWith(response, 200, body, "image/x"));
+    const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
+    const file = await client.echo({ contentType: "text/csv", data: Buffer.from("a,b") });
+    expect([file.contentType, Buffer.from(file.data).toString()]).toEqual(["image/x", "a,b"]);
+    await client.putFile({ name: "n", file: { data: Buffer.from("x") } }).catch(() => undefined);
+    expect(server.seen).toMatchObject([
+      { line: "POST /echo", header: { "content-type": "text/csv" }, body: "a,b" },
+      { line: "PUT /files/n", body: "x" },
+    ]);
+    expect(server.seen[1]?.header).not.toHaveProperty("content-type");
+  });
+
+  test.each([
+    { name: "that is not set", file: undefined, want: "file: is not set, which bytes cannot say" },
+    { name: "whose type is none", file: { contentType: "a\r\nb: c" }, want: "file.content_type: is no media type" },
+    { name: "with extensions", file: { extensions: [{}] }, want: "file.extensions: bytes have none" },
+  ])("$name is refused", async ({ file, want }) => {
+    await using server = await startRestServer((response) => answerWith(response, 200, {}));
+    const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
+    const call = client.putFile({ name: "n", ...(file && { file }) });
+    await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: expect.stringContaining(want) });
+    expect(server.seen).toEqual([]);
+  });
+});

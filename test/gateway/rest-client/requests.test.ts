@@ -1,0 +1,366 @@
+import { create, type DescMethodUnary, type Message, type MessageInitShape, type Registry } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { createRestTransport } from "../../../src/gateway/rest-client/index.ts";
+import { writeQuery } from "../../../src/gateway/rest-client/request-query.ts";
+import { createUrlTexts } from "../../../src/gateway/rest-client/url-texts.ts";
+import { KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySchema } from "../../gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
+import { Catalog } from "../../gen/catalog/v1/catalog_pb.ts";
+import { kitchenSinkRegistry } from "../../support/gateway/kitchen-sink.ts";
+import { answerWith, startRestServer } from "../../support/gateway/rest-server.ts";
+
+// Which request is a message, and which message is none.
+
+type Sink = MessageInitShape<typeof SinkSchema>;
+
+/** Calls an RPC of a server that answers `{}`; returns what it has seen, and the error. */
+async function requestOf(method: DescMethodUnary, input: Message, path = "") {
+  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  const transport = createRestTransport({ baseUrl: server.baseUrl + path });
+  const error: unknown = await transport.unary(method, undefined, undefined, undefined, input).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return { seen: server.seen.map(({ line, body }) => (body === "" ? line : `${line} ${body}`)), error };
+}
+
+const { types, query, replace, update, segments, matchOne, matchRest, plain, close, custom, any, root, remove } =
+  KitchenSink.method;
+
+const requests: readonly { name: string; method: DescMethodUnary; sink: Sink; want: string }[] = [
+  {
+    name: "a variable",
+    method: types,
+    sink: { fInt64: 9_007_199_254_740_993n },
+    want: "GET /v1/int64/9007199254740993",
+  },
+  { name: "a variable of presence that is zero", method: types, sink: { maybeInt64: 0n }, want: "GET /v1/maybe/0" },
+  {
+    name: "the first binding that fits",
+    method: types,
+    sink: { fBool: true, maybeInt64: 1n },
+    want: "GET /v1/bool/true?maybeInt64=1",
+  },
+  {
+    name: "bytes, in the alphabet of URLs",
+    method: types,
+    sink: { fBytes: Buffer.from("fbff", "hex") },
+    want: "GET /v1/bytes/-_8%3D",
+  },
+  { name: "an enum", method: types, sink: { fEnum: 2 }, want: "GET /v1/enum/COLOR_GREEN" },
+  {
+    name: "a time",
+    method: types,
+    sink: { time: { seconds: 1n, nanos: 5000 } },
+    want: "GET /v1/time/1970-01-01T00%3A00%3A01.000005Z",
+  },
+  {
+    name: "a slash in one segment",
+    method: types,
+    sink: { fString: "group/project" },
+    want: "GET /v1/string/group%2Fproject",
+  },
+  {
+    name: "reserved characters",
+    method: types,
+    sink: { fString: "a b?c#d&e'(!)*é~" },
+    want: "GET /v1/string/a%20b%3Fc%23d%26e%27%28%21%29%2A%C3%A9~",
+  },
+  {
+    name: "an escape in a value, escaped itself",
+    method: types,
+    sink: { fString: "%2F" },
+    want: "GET /v1/string/%252F",
+  },
+  {
+    name: "slashes of several segments",
+    method: segments,
+    sink: { fString: "shelves/1/books/a b" },
+    want: "GET /v1/shelves/1/books/a%20b",
+  },
+  { name: "any number of segments", method: segments, sink: { fString: "a/b/c" }, want: "GET /v1/files/a/b/c" },
+  { name: "a field inside", method: segments, sink: { nested: { text: "trees/x/y" } }, want: "GET /v1/trees/x/y" },
+  {
+    name: "two variables",
+    method: segments,
+    sink: { fString: "only", nested: { text: "x" } },
+    want: "GET /v1/files/only?nested.text=x",
+  },
+  {
+    name: "a literal of two segments that were escaped",
+    method: segments,
+    sink: { fString: ":x" },
+    want: "GET /v1/files/%3Ax",
+  },
+  {
+    name: "a value that other servers could read as a verb, by the next binding",
+    method: plain,
+    sink: { fString: "x:peek" },
+    want: "GET /v1/archive/x%3Apeek",
+  },
+  { name: "a verb", method: close, sink: { fString: "door" }, want: "POST /v1/verbs/door:close {}" },
+  { name: "a colon before a verb", method: close, sink: { fString: "a:b" }, want: "POST /v1/verbs/a%3Ab:close {}" },
+  { name: "a kind of its own", method: custom, sink: { fString: "x" }, want: "PROPFIND /v1/custom/x" },
+  { name: "a rule for every method", method: any, sink: { fString: "x" }, want: "GET /v1/any/x" },
+  { name: "the root", method: root, sink: {}, want: "GET /" },
+  {
+    name: "a repeated field",
+    method: query,
+    sink: { ids: [1n, 2n], tags: ["", "a&b"] },
+    want: "GET /v1/query?ids=1&ids=2&tags=&tags=a%26b",
+  },
+  {
+    name: "repeated enums, bytes, times and wrappers",
+    method: query,
+    sink: { colors: [1, 2], blobs: [Buffer.from([255])], times: [{ seconds: 0n }], words: [{ value: "w" }] },
+    want: "GET /v1/query?colors=COLOR_RED&colors=COLOR_GREEN&blobs=_w%3D%3D&times=1970-01-01T00%3A00%3A00Z&words=w",
+  },
+  {
+    name: "nested fields",
+    method: query,
+    sink: { nested: { text: "t", inner: { number: 5n, tags: ["x", "y"] } } },
+    want: "GET /v1/query?nested.text=t&nested.inner.number=5&nested.inner.tags=x&nested.inner.tags=y",
+  },
+  {
+    name: "presence",
+    method: query,
+    sink: { maybeBool: false, maybeString: "", maybeEnum: 0 },
+    want: "GET /v1/query?maybeString=&maybeBool=false&maybeEnum=COLOR_UNSPECIFIED",
+  },
+  {
+    name: "wrappers that are zero",
+    method: query,
+    sink: { wInt64: 0n, wString: "" },
+    want: "GET /v1/query?wInt64=0&wString=",
+  },
+  {
+    name: "a mask",
+    method: query,
+    sink: { mask: { paths: ["display_name", "a.b_c"] } },
+    want: "GET /v1/query?mask=displayName%2Ca.bC",
+  },
+  {
+    name: "members of a oneof",
+    method: query,
+    sink: { choice: { case: "choiceNested", value: { text: "x" } } },
+    want: "GET /v1/query?choiceNested.text=x",
+  },
+  {
+    name: "a null",
+    method: query,
+    sink: { choice: { case: "choiceNull", value: 0 } },
+    want: "GET /v1/query?choiceNull=NULL_VALUE",
+  },
+  { name: "a JSON name", method: query, sink: { oddName: "x" }, want: "GET /v1/query?customName=x" },
+  {
+    name: "a body without the fields of the path",
+    method: replace,
+    sink: { fInt64: 7n, fString: "x", labels: { a: "b" } },
+    want: 'PUT /v1/sinks/7 {"fString":"x","labels":{"a":"b"}}',
+  },
+  {
+    name: "a body without a field inside",
+    method: replace,
+    sink: { nested: { text: "n", number: 3n } },
+    want: 'PUT /v1/nested/n/sinks {"nested":{"number":"3"}}',
+  },
+  {
+    name: "a member of a oneof in the path",
+    method: replace,
+    sink: { choice: { case: "choiceText", value: "c" }, fBool: true },
+    want: 'PUT /v1/choices/c {"fBool":true}',
+  },
+  {
+    name: "a field as body, others in the query",
+    method: update,
+    sink: { nested: { text: "n", number: 3n }, fBool: true },
+    want: 'PATCH /v1/nested/n?fBool=true {"number":"3"}',
+  },
+  { name: "a list as body", method: update, sink: { tags: ["a", "b"] }, want: 'PATCH /v1/body/tags ["a","b"]' },
+  { name: "a body that is not set", method: update, sink: { fString: "x" }, want: "PATCH /v1/children/x" },
+  { name: "no body", method: remove, sink: { fInt64: 5n }, want: "DELETE /v1/sinks/5" },
+];
+
+test.each(requests)("$name: $want", async ({ method, sink, want }) => {
+  const { seen, error } = await requestOf(method, create(SinkSchema, sink), "/api/");
+  expect([seen, error]).toEqual([[want.replace(" /", " /api/")], undefined]);
+});
+
+const refusals: readonly { name: string; method: DescMethodUnary; sink: Sink; want: string }[] = [
+  { name: "nothing", method: matchRest, sink: {}, want: "f_string: is not set, or empty" },
+  {
+    name: "an empty text",
+    method: matchOne,
+    sink: { nested: { text: "" } },
+    want: "f_string: is not set, or empty; or f_string: is not set, or empty; or f_string: is not set, or empty",
+  },
+  {
+    name: "a zero that may be forgotten",
+    method: remove,
+    sink: { fInt64: 0n },
+    want: "f_int64: is not set, or empty; or f_int64: is not set, or empty",
+  },
+  ...[".", "..", "a/../b", "a/..", "./a", "a//b", "/a", "a/"].flatMap((text) => {
+    const bad = text.split("/").find((piece) => piece === "" || piece === "." || piece === "..");
+    const want = `f_string: a path may lose a segment "${bad}"`;
+    return [
+      { name: `${text} in several segments`, method: matchRest, sink: { fString: text }, want },
+      { name: `${text} in one segment`, method: any, sink: { fString: text }, want },
+    ];
+  }),
+  {
+    name: "a lone surrogate in a path",
+    method: any,
+    sink: { fString: "a\ud800" },
+    want: "f_string: has a lone surrogate, which no URL can have",
+  },
+  {
+    name: "a lone surrogate in a query",
+    method: query,
+    sink: { tags: ["\udfff"] },
+    want: "tags: has a lone surrogate, which no URL can have",
+  },
+  {
+    name: "a lone surrogate in a body",
+    method: KitchenSink.method.create,
+    sink: { labels: { a: "\ud800" } },
+    want: "a text has a lone surrogate, which UTF-8 does not have",
+  },
+  {
+    name: "a value that is another RPC's path",
+    method: matchRest,
+    sink: { fString: "me" },
+    want: "f_string: the path /v1/match/me could be read as that of GET /v1/match/me",
+  },
+  { name: "a map", method: query, sink: { labels: { a: "b" } }, want: "labels: a query has no maps" },
+  {
+    name: "repeated messages",
+    method: query,
+    sink: { nesteds: [{ text: "a" }] },
+    want: "nesteds: a query has no repeated messages",
+  },
+  {
+    name: "an empty message",
+    method: query,
+    sink: { nested: { inner: {} } },
+    want: "nested.inner: a query has no empty messages",
+  },
+  { name: "a google.protobuf.Empty", method: query, sink: { empty: {} }, want: "empty: a query has no empty messages" },
+  {
+    name: "a Struct",
+    method: query,
+    sink: { struct: { a: 1 } },
+    want: "struct: a query has no google.protobuf.Struct",
+  },
+  {
+    name: "a Value",
+    method: query,
+    sink: { value: { kind: { case: "nullValue", value: 0 } } },
+    want: "value: a query has no google.protobuf.Value",
+  },
+  { name: "an Any", method: query, sink: { any: {} }, want: "any: a query has no google.protobuf.Any" },
+  {
+    name: "a number beyond its type",
+    method: query,
+    sink: { fInt32: 2 ** 31 },
+    want: 'f_int32: "2147483648" is not an int32',
+  },
+  { name: "an integer with a fraction", method: query, sink: { fInt32: 1.5 }, want: 'f_int32: "1.5" is not an int32' },
+  {
+    name: "a time beyond JSON",
+    method: query,
+    sink: { time: { seconds: 10n ** 12n } },
+    want: expect.stringMatching(/^time: /),
+  },
+];
+
+test.each(refusals)("$name is refused by name, and not sent", async ({ method, sink, want }) => {
+  const { seen, error } = await requestOf(method, create(SinkSchema, sink));
+  expect(seen).toEqual([]);
+  if (!(error instanceof ConnectError)) throw error;
+  expect(error.code).toBe(Code.InvalidArgument);
+  const prefix = `kitchensink.v1.KitchenSink.${method.name} has no request for this: `;
+  expect([error.rawMessage.slice(0, prefix.length), error.rawMessage.slice(prefix.length)]).toEqual([prefix, want]);
+});
+
+describe("names of resources (AIP-122, AIP-131 to AIP-136)", () => {
+  const { listBooks, batchGetBooks, getBook, createBook, updateBook, deleteBook, lendBook } = Catalog.method;
+  const book = "shelves/1/books/2";
+  test.each<{ readonly method: DescMethodUnary; readonly input: Message; readonly want: string }>([
+    {
+      method: listBooks,
+      input: create(listBooks.input, { parent: "shelves/1", pageSize: 2, pageToken: "a=b" }),
+      want: "GET /v1/shelves/1/books?pageSize=2&pageToken=a%3Db",
+    },
+    {
+      method: batchGetBooks,
+      input: create(batchGetBooks.input, { parent: "shelves/1", names: [book] }),
+      want: "GET /v1/shelves/1/books:batchGet?names=shelves%2F1%2Fbooks%2F2",
+    },
+    {
+      method: getBook,
+      input: create(getBook.input, { name: "shelves/1/books/ü" }),
+      want: "GET /v1/shelves/1/books/%C3%BC",
+    },
+    {
+      method: createBook,
+      input: create(createBook.input, { parent: "shelves/1", bookId: "b", book: { title: "T" } }),
+      want: 'POST /v1/shelves/1/books?bookId=b {"title":"T"}',
+    },
+    {
+      method: updateBook,
+      input: create(updateBook.input, { book: { name: book, title: "U" }, updateMask: { paths: ["title"] } }),
+      want: 'PATCH /v1/shelves/1/books/2?updateMask=title {"title":"U"}',
+    },
+    { method: deleteBook, input: create(deleteBook.input, { name: book }), want: "DELETE /v1/shelves/1/books/2" },
+    {
+      method: lendBook,
+      input: create(lendBook.input, { name: book, reader: "me" }),
+      want: 'POST /v1/shelves/1/books/2:lend {"reader":"me"}',
+    },
+  ])("$method.name: $want", async ({ method, input, want }) => {
+    expect(await requestOf(method, input)).toEqual({ seen: [want], error: undefined });
+  });
+
+  test.each(["shelves/1", "shelves/1/books", "shelves/1/books/2/pages", "books/1/books/2", "shelves/1/books/", "2"])(
+    "%s is no name of a book",
+    async (name) => {
+      const { seen, error } = await requestOf(Catalog.method.getBook, create(Catalog.method.getBook.input, { name }));
+      expect([seen, error]).toMatchObject([
+        [],
+        { code: Code.InvalidArgument, rawMessage: expect.stringContaining("name: ") },
+      ]);
+    },
+  );
+});
+
+test("an extension is refused in a query, if it is known", () => {
+  const legacy = create(LegacySchema, { name: "n" });
+  legacy.$unknown = [{ no: 100, wireType: 2, data: Uint8Array.of(1, 0x61) }];
+  const write = (registry: Registry | undefined) =>
+    writeQuery(LegacySchema, legacy, new Map(), { texts: createUrlTexts({}), useProtoFieldName: false, registry });
+  expect(write(undefined)).toBe("name=n");
+  expect(() => write(kitchenSinkRegistry)).toThrow("kitchensink.v1.Legacy: a query has no extensions");
+});
+
+test("an RPC without a rule fails, or is called by Connect's protocol", async () => {
+  await using server = await startRestServer((response) => answerWith(response, 200, { choice: {} }));
+  const { baseUrl } = server;
+  const call = (onUnbound: "fail" | "connect") =>
+    createClient(Shelves, createRestTransport({ baseUrl, onUnbound })).chooseShelf({ shelf: { theme: "x" } });
+  await expect(call("fail")).rejects.toMatchObject({ code: Code.Unimplemented });
+  expect(server.seen).toEqual([]);
+  await call("connect");
+  expect(server.seen).toMatchObject([
+    { line: "POST /kitchensink.v1.Shelves/ChooseShelf", body: '{"shelf":{"theme":"x"}}' },
+  ]);
+});
+
+test.each(["ftp://host", "http://user:secret@host", "http://host/?a=b", "http://host/#a", "nothing"])(
+  "%s is no base URL",
+  (baseUrl) => {
+    expect(() => createRestTransport({ baseUrl })).toThrow(TypeError);
+  },
+);

@@ -1,0 +1,61 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+
+/** A request as a server of REST has seen it. */
+export interface SeenRequest {
+  /** Method and target: `GET /v1/things?a=b`. */
+  readonly line: string;
+  readonly header: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+/** A server that answers each request as a test says. Dispose of it with `await using`. */
+export interface RestServer extends AsyncDisposable {
+  readonly baseUrl: string;
+  readonly seen: readonly SeenRequest[];
+  /** How many requests are open. */
+  open(): number;
+}
+
+/** Starts a server on a free port of loopback. */
+export async function startRestServer(
+  answer: (response: ServerResponse, request: SeenRequest) => void,
+): Promise<RestServer> {
+  const seen: SeenRequest[] = [];
+  let open = 0;
+  const server = createServer((request, response) => {
+    open += 1;
+    response.once("close", () => (open -= 1));
+    buffer(request).then(
+      (body) => {
+        const { method, url, headers } = request;
+        const found = { line: `${method} ${url}`, header: headers, body: body.toString() };
+        seen.push(found);
+        answer(response, found);
+      },
+      () => response.destroy(),
+    );
+  });
+  const baseUrl = await listenOnLoopback(server);
+  return {
+    baseUrl,
+    seen,
+    open: () => open,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Answers with JSON, or with any other body. */
+export function answerWith(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  contentType = "application/json",
+): void {
+  const text = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
+  response.writeHead(status, { "content-type": contentType }).end(text);
+}
