@@ -13,7 +13,10 @@ export interface CallSettings {
   readonly scheme: string;
   readonly authority: string;
   readonly sendCompression: Compression | undefined;
+  /** What can be read of answers. */
   readonly acceptCompression: readonly Compression[];
+  /** Whether servers are told so, and then may compress. */
+  readonly offersCompression: boolean;
   readonly compressMinBytes: number;
   readonly readMaxBytes: number;
   readonly writeMaxBytes: number;
@@ -93,14 +96,14 @@ export class ClientMethod {
   }
 
   #fields(): string[] {
-    const { scheme, authority, sendCompression, acceptCompression } = this.settings;
+    const { scheme, authority, sendCompression, acceptCompression, offersCompression } = this.settings;
     const path = `/${this.desc.parent.typeName}/${this.desc.name}`;
     const accepted = acceptCompression.map(({ name }) => name).join(",");
     const fields = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
     // gRPC over HTTP/2: `te` shows proxies that trailers are read.
     fields.push("te", "trailers", "content-type", "application/grpc+proto");
     if (sendCompression !== undefined) fields.push("grpc-encoding", sendCompression.name);
-    fields.push("grpc-accept-encoding", accepted);
+    if (offersCompression) fields.push("grpc-accept-encoding", accepted);
     return fields;
   }
 }

@@ -121,6 +121,7 @@ class OwnGrpcTransport implements GrpcTransport {
       authority,
       sendCompression: findCompression(options.sendCompression),
       acceptCompression: compressions,
+      offersCompression: true,
       compressMinBytes,
       readMaxBytes,
       writeMaxBytes,

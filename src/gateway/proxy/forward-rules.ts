@@ -29,18 +29,19 @@ export interface ForwardedFields {
   readonly set: ForwardRules["set"];
 }
 
-// What the next message has its own of, and what gRPC reads: nobody sets it by hand.
+// What the next message has its own of, and what gRPC reads: nobody sets it by hand (RFC 9110 §7.6.1).
 const protocolFields =
   /^(?::|grpc-|content-(?:encoding|length|type)$|(?:connection|host|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$)/;
 
-// What is said to this server, or by it, or by whoever stands before it.
-const ownFields =
-  /^(?:accept|access-control-|connect-|content-|proxy-|sec-|x-forwarded-|(?:alt-svc|cf-connecting-ip|cookie|date|expect|forwarded|max-forwards|priority|server|set-cookie|true-client-ip|via|x-client-ip|x-grpc-web|x-real-ip|x-server-timeout)$)/;
-const neverPassed = (name: string): boolean =>
-  protocolFields.test(name) || (ownFields.test(name) && !accepted.test(name));
+/** What is said to this server alone, and what anybody can say of a client. */
+const requestFields =
+  /^(?:access-control-|connect-|content-|proxy-|sec-|x-forwarded-|(?:accept|accept-charset|accept-encoding|cf-connecting-ip|cookie|expect|forwarded|max-forwards|priority|true-client-ip|via|x-client-ip|x-grpc-web|x-real-ip|x-server-timeout)$)/;
 
-// The only one of its kind that says something about the content.
-const accepted = /^accept-language$/;
+/** What this server says itself. */
+const answerFields = /^(?:access-control-|connect-|proxy-|(?:alt-svc|date|server|set-cookie|via)$)/;
+
+/** Fields that are never passed on, by the direction of a message. */
+const ownFields = { request: requestFields, answer: answerFields };
 
 /** How many names are remembered. 1,000: more than callers have, and few enough for those that make them up. */
 const rememberedMax = 1_000;
@@ -50,14 +51,14 @@ const rememberedMax = 1_000;
  *
  * @throws TypeError for a new name that no field may have
  */
-export function compileForwardRules(rules: ForwardRules = {}): ForwardedFields {
+export function compileForwardRules(direction: "request" | "answer", rules: ForwardRules = {}): ForwardedFields {
   const { allow, deny = [], set } = rules;
   const rename = new Map(
     Object.entries(rules.rename ?? {}).map(([from, to]) => [from.toLowerCase(), to.toLowerCase()]),
   );
   for (const name of rename.values()) requireSettable(name);
   const choose = (name: string): string | undefined => {
-    if (neverPassed(name)) return undefined;
+    if (protocolFields.test(name) || ownFields[direction].test(name)) return undefined;
     if (allow !== undefined && !allow.some((pattern) => matches(pattern, name))) return undefined;
     if (deny.some((pattern) => matches(pattern, name))) return undefined;
     return rename.get(name) ?? name;

@@ -67,13 +67,15 @@ export class OpenUpstream {
       typeof upstream === "string" ? createUpstream({ addresses: upstream, ...(tls && { tls }) }) : upstream;
     const { scheme, authority } = this.connections;
     this.#call = call;
-    this.#requestFields = compileForwardRules(options.metadata);
-    this.#answerFields = compileForwardRules(options.answerMetadata);
+    this.#requestFields = compileForwardRules("request", options.metadata);
+    this.#answerFields = compileForwardRules("answer", options.answerMetadata);
     this.#settings = {
       scheme,
       authority,
       sendCompression: undefined,
       acceptCompression: [gzip, brotli, zstd],
+      // It would be undone here, and done again for those callers that want it.
+      offersCompression: false,
       compressMinBytes: 0,
       // What is read of an upstream is written to a caller.
       readMaxBytes: Math.min(readMaxBytes, writeMaxBytes),

@@ -1,0 +1,84 @@
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport } from "../../../src/gateway/client/index.ts";
+import { fieldValue } from "../../support/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { within } from "../../support/deadline.ts";
+import { startProxy } from "../../support/gateway/proxy.ts";
+import { startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
+import { type HostileRow, hostileRows } from "../client/hostile-rows.ts";
+
+// What callers of a proxy get whose upstream breaks the rules, in two protocols, and that it was asked once for each.
+
+/** What gRPC's clients may tell their program, but no caller of a proxy: it would mean that there is no such RPC. */
+const cardinality = new Set(["no message", "a success that is only a header", "two messages"]);
+/** What only those see who decode it. */
+const undecodable = "a message of another type";
+
+const httpStatuses: Readonly<Partial<Record<Code, number>>> = {
+  [Code.Canceled]: 499,
+  [Code.Unknown]: 500,
+  [Code.NotFound]: 404,
+  [Code.PermissionDenied]: 403,
+  [Code.ResourceExhausted]: 429,
+  [Code.FailedPrecondition]: 400,
+  [Code.Aborted]: 409,
+  [Code.Unimplemented]: 501,
+  [Code.Internal]: 500,
+  [Code.Unavailable]: 503,
+  [Code.Unauthenticated]: 401,
+};
+
+function codeOf({ name, want }: HostileRow): Code | undefined {
+  return cardinality.has(name) ? Code.Internal : want;
+}
+
+function limitsOf({ options: { readMaxBytes } = {} }: HostileRow): { readonly readMaxBytes?: number } {
+  return readMaxBytes === undefined ? {} : { readMaxBytes };
+}
+
+test.each(hostileRows)("a caller of gRPC whose upstream has $name gets what it should", async (row) => {
+  await using upstream = await startScriptedServer(row.script);
+  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], limitsOf(row));
+  await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
+  const answered = createClient(GreenhouseService, transport).waterBed({ bed: 7n, liters: 3 });
+  const outcome = await within(
+    answered.then(
+      ({ bed }) => bed,
+      (error: unknown) => error,
+    ),
+    "the end of the call",
+  );
+  const want = codeOf(row);
+  if (want === undefined) expect(outcome).toBe(7n);
+  else {
+    const error = ConnectError.from(outcome);
+    // The bytes of an undecodable message go through, and the caller finds out.
+    expect(Code[error.code]).toBe(Code[row.name === undecodable ? Code.Internal : want]);
+    if (want === Code.Unavailable) expect(error.rawMessage).toBe("the service is not available");
+    else expect(error.rawMessage).toContain(row.says ?? "");
+    expect(error.message).not.toMatch(/secret|127\.0\.0\.1/);
+  }
+  expect(upstream.requests).toBe(row.requests === 0 ? upstream.requests : (row.requests ?? 1));
+});
+
+test.each(hostileRows)("a caller of REST whose upstream has $name gets what it should", async (row) => {
+  await using upstream = await startScriptedServer(row.script);
+  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], limitsOf(row));
+  const answer = await exchangeHttp1(proxy.address, {
+    httpMethod: "POST",
+    path: "/beds/7:water",
+    header: [["content-type", "application/json"]],
+    body: Buffer.from('{"liters":3}'),
+  });
+  const want = codeOf(row);
+  const status = row.name === undecodable ? 502 : want === undefined ? 200 : httpStatuses[want];
+  const text = answer.body.toString();
+  expect(answer.httpStatus, text).toBe(status);
+  expect(text).not.toMatch(/secret|127\.0\.0\.1/);
+  expect(JSON.parse(text)).toMatchObject(want === undefined ? { bed: "7" } : { code: want });
+  const isLost = want === Code.Unavailable;
+  expect(fieldValue(answer.header, "retry-after")).toBe(isLost ? "1" : undefined);
+  expect(upstream.requests).toBe(row.requests === 0 ? upstream.requests : (row.requests ?? 1));
+});

@@ -1,0 +1,428 @@
+import { once } from "node:events";
+import { gzipSync } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, type HandlerContext } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import {
+  GreenhouseService,
+  type Reading,
+  ReadingSchema,
+  WaterBedRequestSchema,
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { AnsweredRequest } from "../../../src/gateway/index.ts";
+import { fieldValue, type HttpRequest } from "../../support/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { exchangeHttp2, openHttp2 } from "../../support/carriers/http2-connection.ts";
+import { dataFrame, frameType, headersFrame } from "../../support/carriers/http2-frames.ts";
+import { collect } from "../../support/collect.ts";
+import { within } from "../../support/deadline.ts";
+import { errorOf } from "../../support/gateway/call-end.ts";
+import { callings, type Calling, startGreenhouse, type TestGreenhouse } from "../../support/gateway/greenhouse.ts";
+import { startProxy, type TestProxy } from "../../support/gateway/proxy.ts";
+import {
+  envelope,
+  grpcAnswer,
+  grpcHead,
+  type ScriptedConnection,
+  startScriptedServer,
+} from "../../support/gateway/scripted-http2-server.ts";
+
+const files = [GreenhouseService.file];
+const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
+const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
+
+function urlOf({ address }: TestGreenhouse): string {
+  return `http://127.0.0.1:${address.port}`;
+}
+
+function grpcRequest(path: string, message: Uint8Array, header: HttpRequest["header"] = []): HttpRequest {
+  const own = [
+    ["content-type", "application/grpc+proto"],
+    ["te", "trailers"],
+  ] as const;
+  return { httpMethod: "POST", path, header: [...own, ...header], body: envelope(message) };
+}
+
+/** A handler that says all that an error can say. */
+function fail(_: unknown, { responseTrailer }: HandlerContext): never {
+  responseTrailer.set("x-left", "0");
+  const details = [{ desc: ReadingSchema, value: { sensor: "tank" } }];
+  throw new ConnectError("no water", Code.FailedPrecondition, { "x-why": "drought" }, details);
+}
+
+const inJson: Calling = {
+  name: "Connect with JSON",
+  listen: {},
+  transport: ({ address, port }) =>
+    createConnectTransport({ baseUrl: `http://${address}:${port}`, httpVersion: "2", useBinaryFormat: false }),
+};
+
+const ways = [...callings.filter(({ listen }) => listen.http2 === undefined), inJson];
+
+describe.each(ways)("a call of $name through a proxy", ({ transport }) => {
+  test("has its message, fields and trailer passed on, and so has its answer", async () => {
+    const seen: (string | null)[] = [];
+    await using upstream = await startGreenhouse({
+      waterBed: ({ bed, liters, note }, { requestHeader, responseHeader, responseTrailer }) => {
+        seen.push(requestHeader.get("x-zone"), requestHeader.get("x-key-bin"), requestHeader.get("authorization"));
+        responseHeader.set("x-tank", "half full");
+        responseTrailer.set("x-drops-bin", "AAEC");
+        return { bed, liters, note };
+      },
+    });
+    await using proxy = await startProxy(urlOf(upstream), files);
+    const got: (string | null)[] = [];
+    const header = { "x-zone": "south", "x-key-bin": "/w", authorization: "Bearer a" };
+    const answer = await createClient(GreenhouseService, transport(proxy.address)).waterBed(
+      { bed: 2n ** 60n, liters: 3, note: "\u{1f331}" },
+      {
+        headers: header,
+        onHeader: (fields) => void got.push(fields.get("x-tank")),
+        onTrailer: (fields) => void got.push(fields.get("x-drops-bin")),
+      },
+    );
+    expect(answer).toMatchObject({ bed: 2n ** 60n, liters: 3, note: "\u{1f331}" });
+    expect(seen).toEqual(["south", "/w", "Bearer a"]);
+    expect(got).toEqual(["half full", "AAEC"]);
+  });
+
+  test("streams in all directions", async () => {
+    await using upstream = await startGreenhouse({
+      async *watchReadings({ sensor, count }, { responseHeader, responseTrailer }) {
+        responseHeader.set("x-kind", "readings");
+        for (let at = 0; at < count; at += 1) yield { sensor, degreesCelsius: at };
+        responseTrailer.set("x-count", String(count));
+      },
+      recordReadings: async (readings) => {
+        const all = await collect(readings);
+        return { count: all.length, meanDegreesCelsius: all[0]?.degreesCelsius ?? 0 };
+      },
+      async *controlClimate(readings) {
+        for await (const { sensor, degreesCelsius } of readings) yield { sensor, heatWatts: degreesCelsius + 1 };
+      },
+    });
+    await using proxy = await startProxy(urlOf(upstream), files);
+    const client = createClient(GreenhouseService, transport(proxy.address));
+    const told: (string | null)[] = [];
+    const watched = client.watchReadings(
+      { sensor: "a", count: 300 },
+      {
+        onHeader: (fields) => void told.push(fields.get("x-kind")),
+        onTrailer: (fields) => void told.push(fields.get("x-count")),
+      },
+    );
+    expect((await collect(watched)).map(({ degreesCelsius }) => degreesCelsius)).toEqual([...Array(300).keys()]);
+    expect(told).toEqual(["readings", "300"]);
+    const readings = [{ degreesCelsius: 4 }, { degreesCelsius: 5 }].map((init) => create(ReadingSchema, init));
+    const each = async function* (): AsyncGenerator<Reading> {
+      yield* readings;
+    };
+    expect(await client.recordReadings(each())).toMatchObject({ count: 2, meanDegreesCelsius: 4 });
+    if (transport === callings[0]?.transport) return;
+    expect((await collect(client.controlClimate(each()))).map(({ heatWatts }) => heatWatts)).toEqual([5, 6]);
+  });
+
+  test("fails as it has failed there, with details and trailer", async () => {
+    await using upstream = await startGreenhouse({
+      waterBed: fail,
+      // oxlint-disable-next-line require-yield
+      async *watchReadings(request, context) {
+        fail(request, context);
+      },
+    });
+    await using proxy = await startProxy(urlOf(upstream), files);
+    const client = createClient(GreenhouseService, transport(proxy.address));
+    for (const call of [client.waterBed({}), collect(client.watchReadings({}))]) {
+      const error = await errorOf(call);
+      expect([error.rawMessage, error.code, error.metadata.get("x-left"), error.metadata.get("x-why")]).toEqual([
+        "no water",
+        Code.FailedPrecondition,
+        "0",
+        "drought",
+      ]);
+      expect(error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "tank" }]);
+    }
+  });
+});
+
+test("errors of an upstream have their details as JSON on REST, and their metadata as fields", async () => {
+  await using upstream = await startGreenhouse({
+    waterBed: () => {
+      const details = [{ desc: ReadingSchema, value: { sensor: "tank" } }];
+      throw new ConnectError("no water", Code.NotFound, { "x-why": "drought" }, details);
+    },
+  });
+  await using proxy = await startProxy(urlOf(upstream), files);
+  const answer = await postWater(proxy);
+  expect(answer.httpStatus).toBe(404);
+  expect(fieldValue(answer.header, "x-why")).toBe("drought");
+  expect(JSON.parse(answer.body.toString())).toEqual({
+    code: 5,
+    status: "NOT_FOUND",
+    message: "no water",
+    details: [{ "@type": "type.googleapis.com/greenhouse.v1.Reading", sensor: "tank" }],
+  });
+});
+
+function postWater(proxy: TestProxy, ...header: HttpRequest["header"]): ReturnType<typeof exchangeHttp1> {
+  return exchangeHttp1(proxy.address, {
+    httpMethod: "POST",
+    path: "/beds/7:water",
+    header: [["content-type", "application/json"], ...header],
+    body: Buffer.from('{"liters":3}'),
+  });
+}
+
+describe("the bytes of a message", () => {
+  // No valid WaterBedRequest, nor any other message: nobody who decodes it could pass it on.
+  const odd = Buffer.from("ffffffff00", "hex");
+
+  test("go through as they came, both ways", async () => {
+    const got: Buffer[] = [];
+    await using upstream = await startScriptedServer({
+      frame: (_, { type, payload }) => void (type === frameType.data && got.push(payload)),
+      request: (connection, id) => connection.send(...grpcAnswer(id, envelope(odd))),
+    });
+    await using proxy = await startProxy(upstream.baseUrl, files);
+    const answer = await exchangeHttp2(proxy.address, grpcRequest(waterBed, odd));
+    expect(Buffer.concat(got)).toEqual(envelope(odd));
+    expect(answer.body).toEqual(envelope(odd));
+    expect(fieldValue(answer.trailer, "grpc-status")).toBe("0");
+  });
+
+  test("are decompressed on their way, under the limit", async () => {
+    const got: Buffer[] = [];
+    await using upstream = await startScriptedServer({
+      frame: (_, { type, payload }) => void (type === frameType.data && got.push(payload)),
+      request: (connection, id) =>
+        connection.send(
+          ...grpcAnswer(id, envelope(gzipSync(odd), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
+        ),
+    });
+    await using proxy = await startProxy(upstream.baseUrl, files, { readMaxBytes: 1_000 });
+    const send = (message: Uint8Array): ReturnType<typeof exchangeHttp2> =>
+      exchangeHttp2(proxy.address, {
+        ...grpcRequest(waterBed, odd, [["grpc-encoding", "gzip"]]),
+        body: envelope(gzipSync(message), 1),
+      });
+    expect((await send(odd)).body).toEqual(envelope(odd));
+    expect(Buffer.concat(got)).toEqual(envelope(odd));
+    expect(fieldValue((await send(Buffer.alloc(2_000))).header, "grpc-status")).toBe(String(Code.ResourceExhausted));
+    expect(upstream.requests).toBe(1);
+  });
+});
+
+describe("the deadline of a caller", () => {
+  const timeouts = async (
+    options: Parameters<typeof startProxy>[2],
+    path: string,
+    header: HttpRequest["header"],
+  ): Promise<string | undefined> => {
+    let sent: string | undefined;
+    await using recorder = await startGreenhouse({
+      waterBed: (_, { requestHeader }) => {
+        sent = requestHeader.get("grpc-timeout") ?? undefined;
+        return {};
+      },
+      async *watchReadings(_, { requestHeader }) {
+        sent = requestHeader.get("grpc-timeout") ?? undefined;
+        yield {};
+      },
+    });
+    await using proxy = await startProxy(urlOf(recorder), files, options);
+    await exchangeHttp2(proxy.address, grpcRequest(path, Buffer.alloc(0), header));
+    return sent;
+  };
+
+  test.each([
+    {
+      name: "is passed on, less what has passed",
+      path: waterBed,
+      header: [["grpc-timeout", "20S"]],
+      least: 10_000,
+      most: 20_000,
+    },
+    {
+      name: "is cut to timeoutMaxMs",
+      path: waterBed,
+      header: [["grpc-timeout", "20S"]],
+      timeoutMaxMs: 9_000,
+      least: 1_000,
+      most: 9_000,
+    },
+    {
+      name: "is timeoutMs without one",
+      path: waterBed,
+      header: [],
+      timeoutMs: 8_000,
+      timeoutMaxMs: 9_000,
+      least: 1_000,
+      most: 8_000,
+    },
+    {
+      name: "is timeoutMaxMs without either",
+      path: waterBed,
+      header: [],
+      timeoutMaxMs: 9_000,
+      least: 1_000,
+      most: 9_000,
+    },
+    {
+      name: "is cut for streams too",
+      path: watchReadings,
+      header: [["grpc-timeout", "20S"]],
+      timeoutMaxMs: 9_000,
+      least: 1_000,
+      most: 9_000,
+    },
+  ] as const)("$name", async ({ path, header, least, most, ...row }) => {
+    const upstreamOptions = {
+      ...("timeoutMs" in row && { timeoutMs: row.timeoutMs }),
+      ...("timeoutMaxMs" in row && { timeoutMaxMs: row.timeoutMaxMs }),
+    };
+    const [, digits = "", unit = ""] =
+      /^(\d+)([mS])$/.exec((await timeouts({ upstreamOptions }, path, header)) ?? "") ?? [];
+    const sentMs = Number(digits) * (unit === "S" ? 1_000 : 1);
+    expect(sentMs).toBeGreaterThanOrEqual(least);
+    expect(sentMs).toBeLessThanOrEqual(most);
+  });
+
+  test("is none for a stream that has none", async () => {
+    const upstreamOptions = { timeoutMs: 8_000, timeoutMaxMs: 9_000 };
+    expect(await timeouts({ upstreamOptions }, watchReadings, [])).toBeUndefined();
+  });
+
+  test.each([
+    { name: "its own", header: [["connect-timeout-ms", "60"]], upstreamOptions: {} },
+    { name: "that of the proxy", header: [], upstreamOptions: { timeoutMaxMs: 60 } },
+  ] as const)("ends a call that is silent beyond $name, here and there", async ({ header, upstreamOptions }) => {
+    const resets: Buffer[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await using upstream = await startScriptedServer({
+      frame: (_, { type, payload }) => {
+        if (type !== frameType.resetStream) return;
+        resets.push(payload);
+        resolve();
+      },
+    });
+    await using proxy = await startProxy(upstream.baseUrl, files, { upstreamOptions });
+    const answer = await postWater(proxy, ...header);
+    expect([answer.httpStatus, JSON.parse(answer.body.toString())]).toMatchObject([
+      504,
+      { code: Code.DeadlineExceeded },
+    ]);
+    await within(promise, "a reset");
+    // CANCEL (RFC 9113 §7).
+    expect(resets).toEqual([Buffer.of(0, 0, 0, 8)]);
+  });
+});
+
+test.each([waterBed, watchReadings])("a caller that leaves %s resets the stream of the upstream", async (path) => {
+  const asked = Promise.withResolvers<void>();
+  const reset = Promise.withResolvers<Buffer>();
+  await using upstream = await startScriptedServer({
+    request: () => asked.resolve(),
+    frame: (_, { type, payload }) => void (type === frameType.resetStream && reset.resolve(payload)),
+  });
+  const answers: AnsweredRequest[] = [];
+  await using proxy = await startProxy(upstream.baseUrl, files, { onAnswer: (answer) => void answers.push(answer) });
+  using connection = await openHttp2(proxy.address);
+  const request = grpcRequest(path, Buffer.alloc(0));
+  const stream = connection.open(request).on("error", () => undefined);
+  stream.end(request.body);
+  await within(asked.promise, "the request");
+  stream.close(8);
+  expect(await within(reset.promise, "a reset")).toEqual(Buffer.of(0, 0, 0, 8));
+  expect(answers).toMatchObject([{ httpStatus: 0 }]);
+});
+
+test("the header of an answer goes on before its first message", async () => {
+  let upstreamConnection: readonly [ScriptedConnection, number] | undefined;
+  await using upstream = await startScriptedServer({
+    request: (connection, id) => {
+      upstreamConnection = [connection, id];
+      connection.send(headersFrame(id, [...grpcHead, ["x-early", "yes"]]));
+    },
+  });
+  await using proxy = await startProxy(upstream.baseUrl, files);
+  using connection = await openHttp2(proxy.address);
+  const request = grpcRequest(watchReadings, Buffer.alloc(0));
+  const stream = connection.open(request);
+  stream.end(request.body);
+  const [header] = await within(once(stream, "response"), "the header");
+  expect(header).toMatchObject({ ":status": 200, "x-early": "yes" });
+  const [to, id] = upstreamConnection ?? [];
+  if (to === undefined || id === undefined) throw new Error("the upstream was not asked");
+  to.send(dataFrame(id, envelope(Buffer.of(1))), headersFrame(id, [["grpc-status", "0"]], 1));
+  const [piece] = await within(once(stream, "data"), "a message");
+  expect(piece).toEqual(envelope(Buffer.of(1)));
+});
+
+test("64 callers at once get each their own answer", async () => {
+  await using upstream = await startGreenhouse({
+    waterBed: async ({ bed, liters, note }) => {
+      // They come back in another order.
+      await new Promise((resolve) => setTimeout(resolve, Number(bed % 7n)));
+      return { bed, liters, note };
+    },
+  });
+  await using proxy = await startProxy(urlOf(upstream), files);
+  using http2 = await openHttp2(proxy.address);
+  const calls = Array.from({ length: 640 }, async (_, at) => {
+    const note = `caller ${at} `.repeat(1 + (at % 50));
+    const init = { $typeName: "greenhouse.v1.WaterBedRequest", bed: BigInt(at), liters: at, note } as const;
+    if (at % 2 === 0) {
+      const answer = await http2.exchange(grpcRequest(waterBed, toBinary(WaterBedRequestSchema, init)));
+      return answer.body.equals(envelope(toBinary(WaterBedRequestSchema, init)));
+    }
+    const body = Buffer.from(JSON.stringify({ liters: at, note }));
+    const header = [["content-type", "application/json"]] as const;
+    const answer = await http2.exchange({ httpMethod: "POST", path: `/beds/${at}:water`, header, body });
+    return answer.body.toString() === JSON.stringify({ bed: String(at), liters: at, note });
+  });
+  expect((await Promise.all(calls)).filter((isOwn) => !isOwn)).toEqual([]);
+});
+
+test("an upstream that nobody listens at is UNAVAILABLE, 503 with Retry-After, and its address stays here", async () => {
+  const causes: unknown[] = [];
+  await using proxy = await startProxy("http://127.0.0.1:1", files, {
+    onError: (_, error) => void causes.push(error.cause),
+  });
+  const answer = await postWater(proxy);
+  expect([answer.httpStatus, fieldValue(answer.header, "retry-after"), answer.body.toString()]).toEqual([
+    503,
+    "1",
+    '{"code":14,"status":"UNAVAILABLE","message":"the service is not available","details":[]}',
+  ]);
+  expect(String(causes[0])).toContain("127.0.0.1:1");
+});
+
+test("a caller that takes nothing lets the upstream send a stream's window, and no more", async () => {
+  let sent = 0;
+  await using upstream = await startGreenhouse({
+    async *watchReadings() {
+      const sensor = "s".repeat(16_000);
+      for (;;) {
+        sent += sensor.length;
+        yield { sensor };
+      }
+    },
+  });
+  await using proxy = await startProxy(urlOf(upstream), files);
+  using connection = await openHttp2(proxy.address);
+  const request = grpcRequest(watchReadings, Buffer.alloc(0));
+  const stream = connection.open(request).on("error", () => undefined);
+  stream.end(request.body);
+  await within(once(stream, "response"), "the header");
+  let before = -1;
+  // Until nothing more is sent for a while.
+  while (before !== sent) {
+    before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  // Two windows, of the caller and of the proxy, and what sockets and collected messages hold on both ways.
+  expect(sent).toBeGreaterThan(262_144);
+  expect(sent).toBeLessThan(700_000);
+  stream.close();
+});

@@ -1,0 +1,159 @@
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { ForwardRules, ProxyOptions } from "../../../src/gateway/create-proxy.ts";
+import type { Field } from "../../support/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
+import { startProxy } from "../../support/gateway/proxy.ts";
+
+// Which header fields go through a proxy, on the way to the upstream and back.
+
+/** What the upstream gets of a header, and the caller of what the upstream answers, for a call of REST. */
+async function pass(
+  sent: readonly Field[],
+  answered: Readonly<Record<string, string>>,
+  rules: { readonly metadata?: ForwardRules; readonly answerMetadata?: ForwardRules },
+  options: Partial<ProxyOptions> = {},
+): Promise<{ readonly got: Readonly<Record<string, string>>; readonly back: Readonly<Record<string, string>> }> {
+  let got = {};
+  await using upstream = await startGreenhouse({
+    getReading: (_, { requestHeader, responseHeader }) => {
+      got = Object.fromEntries(requestHeader);
+      for (const [name, value] of Object.entries(answered)) responseHeader.set(name, value);
+      return {};
+    },
+  });
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  await using proxy = await startProxy(url, [GreenhouseService.file], { upstreamOptions: rules, ...options });
+  const { header } = await exchangeHttp1(proxy.address, {
+    httpMethod: "GET",
+    path: "/sensors/a/reading",
+    header: sent,
+  });
+  return { got, back: Object.fromEntries(header) };
+}
+
+/** What every call has, by its protocol. */
+const own = { "content-type": "application/grpc+proto", te: "trailers", "user-agent": "grpc-node-plantstore-gateway" };
+
+describe("without rules", () => {
+  test.each([
+    "Accept",
+    "Accept-Encoding",
+    "Access-Control-Request-Method",
+    "Connect-Protocol-Version",
+    "Content-Language",
+    "Cookie",
+    "Forwarded",
+    "Grpc-Accept-Encoding",
+    "Grpc-Metadata-User",
+    "Grpc-Status",
+    "Keep-Alive",
+    "Max-Forwards",
+    "Proxy-Authorization",
+    "Sec-Fetch-Mode",
+    "Trailer",
+    "Upgrade",
+    "Via",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Real-IP",
+  ])("%s does not go to the upstream, allowed or not", async (name) => {
+    const { got } = await pass([[name, "1"]], {}, { metadata: { allow: ["*"] } });
+    expect(got).toEqual(own);
+  });
+
+  test("Connection does not, nor what te says", async () => {
+    const { got } = await pass(
+      [
+        ["Connection", "close"],
+        ["TE", "gzip"],
+      ],
+      {},
+      {},
+    );
+    expect(got).toEqual(own);
+  });
+
+  test("all others do, with their values", async () => {
+    const sent = {
+      authorization: "Bearer a",
+      traceparent: "00-1-2-00",
+      "x-a": "1, 2",
+      "user-agent": "mine",
+      "x-b-bin": "AA",
+    };
+    const { got } = await pass(Object.entries(sent), {}, {});
+    expect(got).toEqual({ ...own, ...sent });
+  });
+
+  test.each(["access-control-allow-origin", "alt-svc", "proxy-status", "server", "set-cookie", "via"])(
+    "%s does not come back",
+    async (name) => {
+      expect((await pass([], { [name]: "1" }, { answerMetadata: { allow: ["*"] } })).back).not.toHaveProperty(name);
+    },
+  );
+
+  test("all others do", async () => {
+    const answered = { etag: '"1"', "x-a": "b", "content-disposition": "inline" };
+    expect((await pass([], answered, {})).back).toMatchObject(answered);
+  });
+});
+
+describe("with rules", () => {
+  const sent: readonly Field[] = [
+    ["X-A", "1"],
+    ["X-B", "2"],
+    ["Y-A", "3"],
+  ];
+
+  test.each<{ readonly name: string; readonly rules: ForwardRules; readonly want: Readonly<Record<string, string>> }>([
+    { name: "names that are allowed pass", rules: { allow: ["X-a"] }, want: { "x-a": "1" } },
+    { name: "beginnings that are allowed pass", rules: { allow: ["x-*"] }, want: { "x-a": "1", "x-b": "2" } },
+    { name: "an expression chooses, however often", rules: { allow: [/^.-a$/g] }, want: { "x-a": "1", "y-a": "3" } },
+    { name: "names that are denied do not", rules: { deny: ["X-*"] }, want: { "y-a": "3" } },
+    { name: "denied counts above allowed", rules: { allow: ["x-*"], deny: [/b$/] }, want: { "x-a": "1" } },
+    { name: "fields get other names", rules: { allow: ["x-a"], rename: { "X-A": "Z-A" } }, want: { "z-a": "1" } },
+    {
+      name: "fields are added, in the place of others",
+      rules: { set: ({ procedure, peer }) => ({ "x-a": String(procedure), "X-Forwarded-For": peer.address }) },
+      want: {
+        "x-a": "/greenhouse.v1.GreenhouseService/GetReading",
+        "x-b": "2",
+        "y-a": "3",
+        "x-forwarded-for": "127.0.0.1",
+      },
+    },
+  ])("$name", async ({ rules, want }) => {
+    expect((await pass(sent, {}, { metadata: rules })).got).toEqual({ ...own, ...want });
+  });
+
+  test("those of answers do the same", async () => {
+    const answered = { "x-a": "1", "x-b": "2", "y-a": "3" };
+    const rules: ForwardRules = {
+      deny: ["x-b"],
+      rename: { "x-a": "x-c" },
+      set: ({ httpMethod }) => ({ "x-m": httpMethod }),
+    };
+    const { back } = await pass([], answered, { answerMetadata: rules });
+    expect(back).toMatchObject({ "x-c": "1", "y-a": "3", "x-m": "GET" });
+    expect(back).not.toHaveProperty("x-a");
+    expect(back).not.toHaveProperty("x-b");
+  });
+
+  test.each(["grpc-timeout", "te", "content-type", "connection", "not a name"])(
+    "nothing is called %s by them",
+    async (name) => {
+      await expect(pass([], {}, { metadata: { rename: { "x-a": name } } })).rejects.toThrow(`may be named "${name}"`);
+      const faults: string[] = [];
+      const onFault = (error: unknown): void => void faults.push(String(error));
+      const { got } = await pass([], {}, { metadata: { set: () => ({ [name]: "1" }) } }, { onFault });
+      expect([got, faults]).toEqual([{}, [expect.stringContaining(`may be named "${name}"`)]]);
+    },
+  );
+
+  test("Grpc-Metadata-Name is name, where the service has such names", async () => {
+    const { got } = await pass([["Grpc-Metadata-Zone", "south"]], {}, {}, { rest: { grpcMetadata: () => true } });
+    expect(got).toEqual({ ...own, zone: "south" });
+  });
+});

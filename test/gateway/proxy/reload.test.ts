@@ -1,0 +1,125 @@
+import { create, type DescFile, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createProxy, type ReloadReport } from "../../../src/gateway/create-proxy.ts";
+import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
+import { within } from "../../support/deadline.ts";
+import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
+
+const getReading = "/greenhouse.v1.GreenhouseService/GetReading";
+
+/** The descriptors of a file whose services have only the RPCs that are kept. */
+function keeping(file: DescFile, isKept: (name: string) => boolean): Uint8Array {
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf(file));
+  for (const { service } of set.file) {
+    for (const each of service) each.method = each.method.filter(({ name }) => isKept(name));
+  }
+  return toBinary(FileDescriptorSetSchema, set);
+}
+
+test("a reload puts new descriptors in use, and with problems leaves the old ones", async () => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }), waterBed: () => ({}) });
+  let set = keeping(GreenhouseService.file, (name) => name === "GetReading");
+  let changed: (() => void) | undefined;
+  const reports: ReloadReport[] = [];
+  let told: (() => void) | undefined;
+  const proxy = await createProxy({
+    upstreams: [
+      {
+        upstream: `http://127.0.0.1:${upstream.address.port}`,
+        descriptors: {
+          read: () => (set.byteLength === 0 ? Promise.reject(new Error("no file\nat all")) : Promise.resolve(set)),
+          watch: (call) => {
+            changed = call;
+            return () => {
+              changed = undefined;
+            };
+          },
+        },
+      },
+    ],
+    onReload: (report) => {
+      reports.push(report);
+      told?.();
+    },
+  });
+  const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
+  const statuses = async (): Promise<readonly number[]> => {
+    const answers = [
+      await fetch(`http://127.0.0.1:${port}/sensors/a/reading`),
+      await fetch(`http://127.0.0.1:${port}/beds/7:water`, { method: "POST" }),
+    ];
+    return answers.map(({ status }) => status);
+  };
+  expect(await statuses()).toEqual([200, 404]);
+
+  // The same once more is no news.
+  expect(await proxy.reload()).toEqual({ added: [], removed: [], problems: [] });
+  expect(reports).toEqual([]);
+
+  set = keeping(GreenhouseService.file, (name) => name === "GetReading" || name === "WaterBed");
+  const { promise, resolve } = Promise.withResolvers<void>();
+  told = resolve;
+  changed?.();
+  await within(promise, "a reload");
+  expect(reports).toEqual([{ added: ["/greenhouse.v1.GreenhouseService/WaterBed"], removed: [], problems: [] }]);
+  expect(await statuses()).toEqual([200, 200]);
+
+  for (const [bytes, problem] of [
+    [Buffer.from("no descriptors"), "they are no binary google.protobuf.FileDescriptorSet"],
+    [Buffer.alloc(0), "no file"],
+    [keeping(GreenhouseService.file, () => true).subarray(0, -3), "they are no binary"],
+  ] as const) {
+    set = bytes;
+    const { problems } = await proxy.reload();
+    expect(problems.join("\n")).toContain(problem);
+    expect(await statuses()).toEqual([200, 200]);
+  }
+
+  set = keeping(GreenhouseService.file, (name) => name === "WaterBed");
+  expect(await proxy.reload()).toEqual({ added: [], removed: [getReading], problems: [] });
+  expect(await statuses()).toEqual([404, 200]);
+  expect(proxy.services[0]?.methods.map(({ name }) => name)).toEqual(["WaterBed"]);
+  await proxy.close();
+  expect(changed).toBeUndefined();
+});
+
+test.each([
+  { name: "are no FileDescriptorSet", sets: [Buffer.from("x")], says: "no binary google.protobuf.FileDescriptorSet" },
+  {
+    name: "have no service",
+    sets: [toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema))],
+    says: "no service",
+  },
+  {
+    name: "lack a file that others import",
+    sets: [
+      toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [GreenhouseService.file.proto] })),
+    ],
+    says: "they lack files that others import: google/api/annotations.proto",
+  },
+  {
+    name: "are of two upstreams with one service",
+    sets: [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],
+    says: "kitchensink.v1.KitchenSink is offered by two upstreams",
+  },
+])("a proxy does not start with descriptors that $name", async ({ sets, says }) => {
+  const upstreams = sets.map((descriptors) => ({ upstream: "http://127.0.0.1:1", descriptors }));
+  await expect(createProxy({ upstreams })).rejects.toMatchObject({
+    message: expect.stringContaining(says),
+    code: "ERR_DESCRIPTORS",
+  });
+});
+
+test("all problems of all upstreams are told at once", async () => {
+  const upstreams = ["http://127.0.0.1:1", "http://127.0.0.1:2"].map((upstream) => ({
+    upstream,
+    descriptors: Buffer.from("x"),
+  }));
+  const failed = createProxy({ upstreams });
+  await expect(failed).rejects.toThrow("127.0.0.1:1: the descriptors");
+  await expect(failed).rejects.toThrow("127.0.0.1:2: the descriptors");
+});
