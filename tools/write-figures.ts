@@ -16,7 +16,7 @@ import { writePictures } from "./draw-pictures.ts";
 const root = join(import.meta.dirname, "..");
 
 /** The pages with tables of the bench. */
-export const pages = ["README.md", "docs/performance.md"] as const;
+export const pages = ["README.md", "bench/README.md", "docs/performance.md"] as const;
 
 /** The text in a page in place of a table whose figures were not recorded; a test finds it. */
 export const unmeasured: string = "not measured";
