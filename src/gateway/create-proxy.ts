@@ -15,6 +15,7 @@ import {
 } from "./proxy/index.ts";
 
 export type { DescriptorSource, ForwardRules, OpaqueMessage, ProxiedUpstream, ReloadReport } from "./proxy/index.ts";
+export { parseServiceRules } from "./service-config/index.ts";
 export {
   createUpstream,
   type Upstream,

@@ -1,11 +1,11 @@
 import { parseArgs } from "node:util";
 import type { DescService } from "@bufbuild/protobuf";
-import type { OutsideHttpRule } from "../rest/index.ts";
-import { parseServiceRules, serviceConfigMaxBytes } from "../service-config/index.ts";
 import { type Peer, peers } from "./differences.ts";
-import { InputProblem, messageOf, readBytes, readServices } from "./read-services.ts";
+import { readRules } from "./read-rules.ts";
+import { InputProblem, messageOf, readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
 import { parseSwitches, switchNames, toRestOptions } from "./rest-switches.ts";
+import { serviceFilter } from "./service-filter.ts";
 import { survey } from "./survey.ts";
 
 const usage = `Usage: npx @plantstore/gateway check SET [options]
@@ -64,7 +64,7 @@ function parseWords(words: readonly string[]) {
   const [command, file, ...others] = positionals;
   if (command !== "check" || file === undefined || others.length > 0) throw new InputProblem(usage);
   const { service = [], from = [], rest = [], omit = [], rules: rulesFile, all = false } = values;
-  const names = service.map((name) => (name.endsWith("*") ? { prefix: name.slice(0, -1) } : { name }));
+  const isMeant = serviceFilter(service);
   return {
     file,
     switches: parseSwitches(rest),
@@ -72,9 +72,7 @@ function parseWords(words: readonly string[]) {
     omit,
     rulesFile,
     all,
-    isMeant: ({ typeName }: DescService): boolean =>
-      names.length === 0 ||
-      names.some(({ name, prefix }) => (prefix === undefined ? typeName === name : typeName.startsWith(prefix))),
+    isMeant: ({ typeName }: DescService): boolean => service.length === 0 || isMeant(typeName),
   };
 }
 
@@ -100,17 +98,6 @@ function parsePeer(name: string): Peer {
   const peer = peers.find((each) => each === name.toLowerCase());
   if (peer === undefined) throw new InputProblem(`--from knows no ${name}, only ${peers.join(", ")}`);
   return peer;
-}
-
-async function readRules(path: string): Promise<readonly OutsideHttpRule[]> {
-  const bytes = await readBytes(path);
-  if (bytes.byteLength > serviceConfigMaxBytes)
-    throw new InputProblem(`${path} has more than ${serviceConfigMaxBytes} bytes`);
-  try {
-    return parseServiceRules(new TextDecoder().decode(bytes));
-  } catch (error) {
-    throw new InputProblem(`${path} has no rules: ${messageOf(error)}`);
-  }
 }
 
 /** Returns the names in lines of three. */

@@ -4,4 +4,8 @@
  * Flow: the file → services (read-services) → what `createGateway` refuses, with advice, and what differs from the peers
  * for these very bindings (survey, differences, advice) → a report. Nothing is served and no socket is opened.
  */
-export { checkCommand } from "./check-command.ts";
+export { checkCommand, type Output } from "./check-command.ts";
+export { readRules } from "./read-rules.ts";
+export { InputProblem, messageOf } from "./read-services.ts";
+export { parseSwitches, toRestOptions } from "./rest-switches.ts";
+export { serviceFilter } from "./service-filter.ts";

@@ -14,6 +14,7 @@ import { type CallSettings, ClientMethod } from "../client/index.ts";
 import type { OutsideHttpRule } from "../rest/index.ts";
 import { createUpstream, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "../zlib/index.ts";
+import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type Described, readDescriptors } from "./descriptors.ts";
 import { forwardStream, type ForwardTarget, forwardUnary, onlyAnswer } from "./forward-call.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules } from "./forward-rules.ts";
@@ -28,8 +29,14 @@ export interface ProxiedUpstream {
   readonly upstream: string | Upstream;
   /** Certificates to trust (`ca`), our own (`cert` and `key`), the name of the server (`servername`). For an address. */
   readonly tls?: UpstreamTls;
-  /** A binary google.protobuf.FileDescriptorSet with all that its files import, or where to get one. */
-  readonly descriptors: Uint8Array | DescriptorSource;
+  /**
+   * A binary google.protobuf.FileDescriptorSet with all that its files import, or where to get one: the URL of a file,
+   * which is read again when it changes; `"reflection"`, which asks the upstream (`grpc.reflection.v1` or `v1alpha`) at
+   * the start and again every minute; or a source of your own.
+   */
+  readonly descriptors: Uint8Array | URL | "reflection" | DescriptorSource;
+  /** Milliseconds between two looks at {@link descriptors}. Default 250 ms for a file, a minute for reflection. */
+  readonly reloadEveryMs?: number;
   /** Selects services by their full names. Default: all but those of grpc.reflection, grpc.health and grpc.channelz. */
   readonly services?: (name: string) => boolean;
   /** Rules that replace the annotations of RPCs, which often nobody here can change. */
@@ -56,6 +63,8 @@ export class OpenUpstream {
   readonly #settings: CallSettings;
   readonly #requestFields: ForwardedFields;
   readonly #answerFields: ForwardedFields;
+  readonly #isProxied: (name: string) => boolean;
+  readonly #source: DescriptorSource;
 
   /** @throws TypeError for an address or a rule that is none, Error for certificates or keys that cannot be read */
   constructor(options: ProxiedUpstream, call: CallOptions) {
@@ -66,6 +75,12 @@ export class OpenUpstream {
     this.connections =
       typeof upstream === "string" ? createUpstream({ addresses: upstream, ...(tls && { tls }) }) : upstream;
     const { scheme, authority } = this.connections;
+    this.#isProxied = options.services ?? isForCallers;
+    this.#source = toDescriptorSource(options.descriptors, {
+      upstream: this.connections,
+      isProxied: this.#isProxied,
+      reloadEveryMs: options.reloadEveryMs,
+    });
     this.#call = call;
     this.#requestFields = compileForwardRules("request", options.metadata);
     this.#answerFields = compileForwardRules("answer", options.answerMetadata);
@@ -96,20 +111,17 @@ export class OpenUpstream {
 
   /** Returns the binary FileDescriptorSet of the upstream, as it is by now. Rejects with what its source rejects with. */
   readDescriptors(signal: AbortSignal): Promise<Uint8Array> {
-    const { descriptors } = this.options;
-    return descriptors instanceof Uint8Array ? Promise.resolve(descriptors) : descriptors.read(signal);
+    return this.#source.read(signal);
   }
 
   /** Calls a function when there may be other descriptors. Returns a function that stops it. */
   watchDescriptors(changed: () => void): () => void {
-    const { descriptors } = this.options;
-    const stop = descriptors instanceof Uint8Array ? undefined : descriptors.watch?.(changed);
-    return stop ?? (() => undefined);
+    return this.#source.watch?.(changed) ?? (() => undefined);
   }
 
   /** Returns the services to pass on, by a binary FileDescriptorSet. Throws as {@link readDescriptors} does. */
   describe(descriptorSet: Uint8Array): Described {
-    return readDescriptors(descriptorSet, this.options.services ?? isForCallers);
+    return readDescriptors(descriptorSet, this.#isProxied);
   }
 
   /** Registers handlers that pass on all calls of services. */

@@ -109,7 +109,8 @@ class ReflectionReader {
   async #listServices(): Promise<readonly string[]> {
     const [answer] = await this.#stream.ask([{ case: "listServices", value: "*" }]);
     if (answer?.case !== "listServicesResponse") throw unexpected(answer, "its services");
-    return [...new Set(answer.value.service.map(({ name }) => name))];
+    // In an order of our own, so that equal servers have equal descriptors.
+    return [...new Set(answer.value.service.map(({ name }) => name))].toSorted();
   }
 
   /** Asks for what files import, again and again, until nothing is missing. */

@@ -113,7 +113,7 @@ test("the report of a definition with everything reads as it was read", async ()
 });
 
 test("is a program", async () => {
-  const file = join(projectFolder, "src/gateway/check/main.ts");
+  const file = join(projectFolder, "src/gateway/command/main.ts");
   expect(await runProgram(process.execPath, [file, "check", plants, "--from", "envoy"])).toMatchObject({
     exitCode: 0,
     stdout: `${(await check(plants, "--from", "envoy")).printed}\n`,

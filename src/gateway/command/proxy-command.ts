@@ -1,0 +1,204 @@
+import { InputProblem, messageOf } from "../check/index.ts";
+import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
+import { createProbes, Readiness } from "../health/index.ts";
+import { createGateway, type Gateway } from "../index.ts";
+import {
+  createMetricsEndpoint,
+  createRequestMetrics,
+  measureGateway,
+  measureReadiness,
+  Metrics,
+} from "../metrics/index.ts";
+import { surveyRestRoutes, describeBinding } from "../rest/index.ts";
+import { createUpstream, type Upstream } from "../upstreams/index.ts";
+import { causesOf, FailureLog } from "./failure-log.ts";
+import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
+import { type ProxySettings, readProxySettings, usage } from "./proxy-settings.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** Milliseconds that calls may go on after SIGTERM. 10 s: orchestrators kill after 30. */
+const drainTimeoutMs = 10_000;
+/** Milliseconds between two attempts to read descriptors with `--wait`. */
+const retryEveryMs = 1_000;
+
+/**
+ * Runs `proxy` with the words after it.
+ *
+ * @returns the exit code: 0 once it was told to stop, 1 if it cannot serve, 2 for words or files that cannot be used
+ */
+export async function proxyCommand(words: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    const settings = await readProxySettings(words);
+    if (settings !== "help") return await new ProxyServer(settings, terminal).run();
+    terminal.print(usage);
+    return 0;
+  } catch (error) {
+    terminal.complain(error instanceof InputProblem ? error.message : `it cannot serve: ${messageOf(error)}`);
+    return error instanceof InputProblem ? 2 : 1;
+  }
+}
+
+/** A proxy, from its start until it is told to stop. */
+class ProxyServer {
+  readonly #settings: ProxySettings;
+  readonly #terminal: Terminal;
+  readonly #upstreams: readonly Upstream[];
+  readonly #metrics = new Metrics();
+  readonly #readiness: Readiness;
+  readonly #docs: ProxyDocs | undefined;
+  readonly #log: FailureLog;
+  #proxy: ProxyGateway | undefined;
+
+  /** @throws InputProblem for an address, or for certificates that cannot be used */
+  constructor(settings: ProxySettings, terminal: Terminal) {
+    this.#settings = settings;
+    this.#terminal = terminal;
+    this.#log = new FailureLog(terminal);
+    this.#upstreams = settings.upstreams.map((address) => openUpstream(address, settings));
+    const isServed = (): string | undefined => (this.#proxy === undefined ? "there are no descriptors yet" : undefined);
+    const isReached = (): string | undefined =>
+      this.#upstreams.some(({ ready }) => ready) ? undefined : "no upstream can be reached";
+    this.#readiness = new Readiness({
+      descriptors: {
+        get problem() {
+          return isServed();
+        },
+      },
+      upstream: {
+        get problem() {
+          return isReached();
+        },
+      },
+    });
+    this.#docs = settings.hasDocs
+      ? createProxyDocs(() => this.#proxy ?? { services: [], descriptorSets: [] }, settings.rest)
+      : undefined;
+  }
+
+  async run(): Promise<number> {
+    const stopped = this.#settings.checks ? new Promise<never>(() => undefined) : this.#terminal.stopped();
+    let admin: Gateway | undefined;
+    try {
+      admin = await this.#openAdmin();
+      this.#proxy = await this.#open(stopped);
+      if (this.#proxy === undefined) return 0;
+      if (this.#settings.checks) return this.#report(this.#proxy);
+      await this.#listen(this.#proxy);
+      await stopped;
+      this.#readiness.startDraining();
+      await this.#proxy.drain(drainTimeoutMs);
+      return 0;
+    } finally {
+      await this.#proxy?.close();
+      await admin?.close();
+      await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
+    }
+  }
+
+  async #openAdmin(): Promise<Gateway | undefined> {
+    const { host, adminPort, checks } = this.#settings;
+    if (adminPort === undefined || checks) return undefined;
+    const endpoints = [...createProbes(this.#readiness), createMetricsEndpoint(() => this.#metrics.collect())];
+    const admin = createGateway({ routes: () => undefined, endpoints });
+    const at = await admin.listen({ host, port: adminPort });
+    this.#terminal.print(`health and metrics at ${toUrl("http", at)}`);
+    return admin;
+  }
+
+  /** Opens the proxy. With `--wait`, resolves to `undefined` if it is told to stop before there are descriptors. */
+  async #open(stopped: Promise<unknown>): Promise<ProxyGateway | undefined> {
+    // Imported here, so that the package has each of its entries in one file.
+    const { createProxy } = await import("../create-proxy.ts");
+    for (let problem = ""; ;) {
+      try {
+        return await createProxy(this.#options());
+      } catch (error) {
+        if (!this.#settings.waits || this.#settings.checks) throw error;
+        if (messageOf(error) !== problem) this.#terminal.complain(`waits for descriptors: ${messageOf(error)}`);
+        problem = messageOf(error);
+      }
+      const isStopped = await Promise.race([stopped.then(() => true), pause(retryEveryMs)]);
+      if (isStopped) return undefined;
+    }
+  }
+
+  #options(): ProxyOptions {
+    const { descriptors, services, rest, timeoutMs, timeoutMaxMs, cors } = this.#settings;
+    const count = createRequestMetrics(this.#metrics);
+    const upstreams = this.#upstreams.map((upstream) => ({
+      upstream,
+      descriptors,
+      ...(services && { services }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(timeoutMaxMs !== undefined && { timeoutMaxMs }),
+    }));
+    return {
+      upstreams,
+      rest,
+      endpoints: this.#docs?.endpoints ?? [],
+      ...(cors && { cors }),
+      onAnswer: (answer) => {
+        count(answer);
+        this.#log.answered(answer);
+      },
+      onFault: (error, what) => this.#log.write(`${what}: ${causesOf(error)}`),
+      onReload: (report) => this.#reloaded(report),
+    };
+  }
+
+  async #listen(proxy: ProxyGateway): Promise<void> {
+    const { host, port, readTls } = this.#settings;
+    measureGateway(this.#metrics, proxy);
+    measureReadiness(this.#metrics, this.#readiness);
+    const at = await proxy.listen({ host, port, ...(readTls && { tls: readTls() }) });
+    this.#terminal.onHangup(() => this.#reload(proxy));
+    const names = proxy.services.map(({ typeName }) => typeName).join(", ");
+    this.#terminal.print(`${toUrl(readTls ? "https" : "http", at)} serves ${names}`);
+  }
+
+  #reload(proxy: ProxyGateway): void {
+    void proxy.reload();
+    try {
+      const tls = this.#settings.readTls?.();
+      if (tls !== undefined) proxy.setSecureContext(tls);
+    } catch (error) {
+      this.#terminal.complain(`the certificate stays as it was: ${messageOf(error)}`);
+    }
+  }
+
+  #reloaded({ added, removed, problems }: ReloadReport): void {
+    if (problems.length > 0) {
+      this.#terminal.complain(`the descriptors stay as they were: ${problems.join("; ")}`);
+      return;
+    }
+    this.#docs?.renew();
+    const changes = [...added.map((name) => `+ ${name}`), ...removed.map((name) => `- ${name}`)];
+    this.#terminal.print(["the descriptors are others now", ...changes].join("\n  "));
+  }
+
+  /** Prints what would be served. */
+  #report(proxy: ProxyGateway): number {
+    const methods = proxy.services.flatMap((service) => service.methods);
+    const { bindings } = surveyRestRoutes(methods, this.#settings.rest).routes;
+    const services = proxy.services.map(({ typeName }) => `  ${typeName}`);
+    const listed = bindings.map((binding) => `  ${describeBinding(binding)}`);
+    this.#terminal.print(["It would serve:", ...services, "", "and over REST:", ...listed].join("\n"));
+    return 0;
+  }
+}
+
+function openUpstream(address: string, { upstreamTls }: ProxySettings): Upstream {
+  try {
+    return createUpstream({ addresses: address, ...(upstreamTls && { tls: upstreamTls }) });
+  } catch (error) {
+    throw new InputProblem(messageOf(error));
+  }
+}
+
+function toUrl(scheme: string, { address, port }: { readonly address: string; readonly port: number }): string {
+  return `${scheme}://${address.includes(":") ? `[${address}]` : address}:${port}`;
+}
+
+function pause(ms: number): Promise<false> {
+  return new Promise((resolve) => setTimeout(() => resolve(false), ms));
+}

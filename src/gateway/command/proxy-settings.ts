@@ -1,0 +1,184 @@
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { InputProblem, messageOf, parseSwitches, readRules, serviceFilter, toRestOptions } from "../check/index.ts";
+import type { CorsOptions, ListenOptions } from "../index.ts";
+import type { RestOptions } from "../rest/index.ts";
+import type { UpstreamTls } from "../upstreams/index.ts";
+
+/** How the command is used. */
+export const usage = `Usage: npx @plantstore/gateway proxy --upstream ADDRESS (--reflection | --descriptors FILE) [options]
+
+Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by its google.api.http annotations.
+
+  --upstream ADDRESS       where it is: dns:host:port, http://host:port, https://host:port or unix:/path. Several
+                           services, each with its reflection: given several times
+  --reflection             asks it for its descriptors, and again every minute
+  --descriptors FILE       takes them from a binary descriptor set instead, and again when that changes. From
+                           \`buf build -o set.binpb\`, or \`protoc --include_imports --descriptor_set_out=set.binpb\`
+  --rules FILE             HTTP rules in the place of annotations: a service config as YAML or JSON; may be repeated
+  --service NAME           these services alone; NAME ends with * for all that begin so; may be repeated
+  --rest OPTION            with this option of rest for all services, such as lenient; may be repeated
+  --omit RPC               leaves an RPC out of REST, as package.Service.Method; may be repeated
+  --timeout-ms NUMBER      deadline of calls that set none
+  --timeout-max-ms NUMBER  longest deadline that callers can set
+
+  --host ADDRESS           where to listen; default 127.0.0.1, :: for all addresses
+  --port NUMBER            default 8080
+  --tls-cert FILE, --tls-key FILE
+                           serves TLS; read again at SIGHUP
+  --cors ORIGIN            lets pages of this origin call; may be repeated; * for all
+  --no-docs                without the description at /openapi.json and the page at /docs
+  --admin-port NUMBER      serves /livez, /readyz and /metrics on this port of the same address
+
+  --upstream-ca FILE       certificates to trust in the place of the system's, for https:, or TLS with dns:
+  --upstream-cert FILE, --upstream-key FILE
+                           our own, for mutual TLS
+  --upstream-name NAME     the name that its certificate must have
+
+  --check                  says what would be served instead, or what is wrong
+  --wait                   waits for descriptors that cannot be read yet
+  -h, --help               prints this
+
+SIGHUP reads descriptors and certificates again; SIGTERM lets calls end, for 10 s.
+Exit code: 0 after SIGTERM, 1 if it cannot serve, 2 if what was given cannot be read.`;
+
+/** What was asked for. */
+export interface ProxySettings {
+  readonly upstreams: readonly string[];
+  readonly descriptors: URL | "reflection";
+  readonly services: ((name: string) => boolean) | undefined;
+  readonly rest: RestOptions;
+  readonly timeoutMs: number | undefined;
+  readonly timeoutMaxMs: number | undefined;
+  readonly upstreamTls: UpstreamTls | undefined;
+  readonly host: string;
+  readonly port: number;
+  /** Reads certificate and key, as they are by now. */
+  readonly readTls: (() => NonNullable<ListenOptions["tls"]>) | undefined;
+  readonly cors: CorsOptions | undefined;
+  readonly hasDocs: boolean;
+  readonly adminPort: number | undefined;
+  readonly checks: boolean;
+  readonly waits: boolean;
+}
+
+/** Reads the words of a command line, and the files that they name. @throws InputProblem for what cannot be used */
+export async function readProxySettings(words: readonly string[]): Promise<ProxySettings | "help"> {
+  const { values, positionals } = parseWords(words);
+  if (values.help === true) return "help";
+  const { upstream: upstreams = [], reflection = false, descriptors, service = [], cors = [], rules = [] } = values;
+  if (positionals.length > 0) throw new InputProblem(`${positionals.join(" ")} belongs to no option\n\n${usage}`);
+  if (upstreams.length === 0) throw new InputProblem(`--upstream is missing\n\n${usage}`);
+  if (reflection === (descriptors !== undefined)) {
+    throw new InputProblem("one of --reflection and --descriptors says what the upstream serves");
+  }
+  if (descriptors !== undefined && upstreams.length > 1) {
+    throw new InputProblem(
+      "--descriptors belongs to one upstream; several have --reflection, or a program of their own",
+    );
+  }
+  const outside = (await Promise.all(rules.map(readRules))).flat();
+  return {
+    upstreams,
+    descriptors: descriptors === undefined ? "reflection" : pathToFileURL(descriptors),
+    services: service.length === 0 ? undefined : serviceFilter(service),
+    rest: {
+      ...toRestOptions(parseSwitches(values.rest ?? [])),
+      omit: values.omit ?? [],
+      rules: outside,
+      ignoreUnregistered: true,
+    },
+    timeoutMs: readNumber("timeout-ms", values["timeout-ms"], timeoutMsMax),
+    timeoutMaxMs: readNumber("timeout-max-ms", values["timeout-max-ms"], timeoutMsMax),
+    upstreamTls: readUpstreamTls(values),
+    host: values.host ?? "127.0.0.1",
+    port: readNumber("port", values.port, portMax) ?? 8080,
+    readTls: readOwnTls(values["tls-cert"], values["tls-key"]),
+    cors: cors.length === 0 ? undefined : { origins: cors.includes("*") ? "*" : cors },
+    hasDocs: values["no-docs"] !== true,
+    adminPort: readNumber("admin-port", values["admin-port"], portMax),
+    checks: values.check === true,
+    waits: values.wait === true,
+  };
+}
+
+const portMax = 65_535;
+/** Milliseconds of the longest deadline. A day: longer ones are streams without any. */
+const timeoutMsMax = 86_400_000;
+
+function parseWords(words: readonly string[]) {
+  const text = { type: "string" } as const;
+  const several = { type: "string", multiple: true } as const;
+  const flag = { type: "boolean" } as const;
+  const options = {
+    upstream: several,
+    reflection: flag,
+    descriptors: text,
+    rules: several,
+    service: several,
+    rest: several,
+    omit: several,
+    "timeout-ms": text,
+    "timeout-max-ms": text,
+    host: text,
+    port: text,
+    "tls-cert": text,
+    "tls-key": text,
+    cors: several,
+    "no-docs": flag,
+    "admin-port": text,
+    "upstream-ca": text,
+    "upstream-cert": text,
+    "upstream-key": text,
+    "upstream-name": text,
+    check: flag,
+    wait: flag,
+    help: { type: "boolean", short: "h" },
+  } as const;
+  try {
+    return parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new InputProblem(`${messageOf(error)}\n\n${usage}`);
+  }
+}
+
+function readNumber(name: string, text: string | undefined, most: number): number | undefined {
+  if (text === undefined) return undefined;
+  const number = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (number <= most) return number;
+  throw new InputProblem(`--${name} is a number from 0 to ${most}, not ${text}`);
+}
+
+function readOwnTls(cert: string | undefined, key: string | undefined): ProxySettings["readTls"] {
+  if (cert === undefined && key === undefined) return undefined;
+  if (cert === undefined || key === undefined) throw new InputProblem("--tls-cert and --tls-key belong together");
+  return () => ({ cert: readPem(cert), key: readPem(key) });
+}
+
+function readUpstreamTls(values: {
+  readonly "upstream-ca"?: string | undefined;
+  readonly "upstream-cert"?: string | undefined;
+  readonly "upstream-key"?: string | undefined;
+  readonly "upstream-name"?: string | undefined;
+}): UpstreamTls | undefined {
+  const { "upstream-ca": ca, "upstream-cert": cert, "upstream-key": key, "upstream-name": servername } = values;
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new InputProblem("--upstream-cert and --upstream-key belong together");
+  }
+  if (ca === undefined && cert === undefined && servername === undefined) return undefined;
+  return {
+    ...(ca !== undefined && { ca: readPem(ca) }),
+    ...(cert !== undefined && { cert: readPem(cert) }),
+    ...(key !== undefined && { key: readPem(key) }),
+    ...(servername !== undefined && { servername }),
+  };
+}
+
+function readPem(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new InputProblem(`${path} cannot be read: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,101 @@
+import { readFile, stat } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { timerMsMax } from "../carriers/index.ts";
+import { createGrpcTransport } from "../client/index.ts";
+import { requireRange, type Upstream } from "../upstreams/index.ts";
+import type { DescriptorSource } from "./descriptors.ts";
+import { readReflection, reflectionLimits } from "./read-reflection.ts";
+
+/** Bytes of a file of descriptors that is read. 200 MB: all of Google's APIs have 30. */
+const fileMaxBytes = 200 * 1024 * 1024;
+
+/** Milliseconds between two looks at a file. 250 ms: a deployment waits for it, and a look costs microseconds. */
+const fileEveryMsDefault = 250;
+
+/** Milliseconds between two readings of a server's reflection. A minute: it costs the server about one call. */
+const reflectionEveryMsDefault = 60_000;
+
+/** What an upstream's descriptors are read by. */
+interface SourceOptions {
+  readonly upstream: Upstream;
+  /** Whether a service is passed on, by its full name. */
+  readonly isProxied: (name: string) => boolean;
+  readonly reloadEveryMs: number | undefined;
+}
+
+/**
+ * Returns the source of descriptors that an option names.
+ *
+ * @throws TypeError for a URL that names no file, RangeError for a time that is none
+ */
+export function toDescriptorSource(
+  descriptors: Uint8Array | URL | "reflection" | DescriptorSource,
+  options: SourceOptions,
+): DescriptorSource {
+  const { reloadEveryMs } = options;
+  if (reloadEveryMs !== undefined) requireRange("reloadEveryMs", reloadEveryMs, 1, timerMsMax);
+  if (descriptors === "reflection") return reflectionSource(options);
+  if (descriptors instanceof URL) return fileSource(fileURLToPath(descriptors), reloadEveryMs ?? fileEveryMsDefault);
+  if (descriptors instanceof Uint8Array) return { read: () => Promise.resolve(descriptors) };
+  return descriptors;
+}
+
+/** Asks the upstream itself, over the connections of its calls. */
+function reflectionSource({ upstream, isProxied, reloadEveryMs }: SourceOptions): DescriptorSource {
+  return {
+    read: async (signal) => {
+      await using transport = createGrpcTransport({ baseUrl: upstream, readMaxBytes: reflectionLimits.bytes });
+      try {
+        const { files } = await readReflection(transport, { isMeant: isProxied, signal });
+        return toBinary(FileDescriptorSetSchema, files);
+      } catch (error) {
+        const problem = error instanceof Error ? error.message : String(error);
+        throw new Error(`${upstream.authority}: ${problem}`, { cause: error });
+      }
+    },
+    watch: (changed) => every(reloadEveryMs ?? reflectionEveryMsDefault, changed),
+  };
+}
+
+/** Reads a file, and again once two looks have found it the same, and other than the one that was read. */
+function fileSource(path: string, everyMs: number): DescriptorSource {
+  let taken = "";
+  return {
+    read: async (signal) => {
+      const { size, fingerprint } = await look(path);
+      taken = fingerprint;
+      if (size > fileMaxBytes) throw new Error(`${path} is larger than ${fileMaxBytes} bytes`);
+      return await readFile(path, { signal });
+    },
+    watch: (changed) => {
+      let before = taken;
+      return every(everyMs, async () => {
+        // A file that is missing is about to be replaced.
+        const { fingerprint } = await look(path).catch(() => ({ fingerprint: taken }));
+        // One that is being written is incomplete at first.
+        if (fingerprint !== taken && fingerprint === before) changed();
+        before = fingerprint;
+      });
+    },
+  };
+}
+
+/** Looks at a file. Refuses pipes and devices, because reading them might never end. */
+async function look(path: string): Promise<{ readonly size: bigint; readonly fingerprint: string }> {
+  const stats = await stat(path, { bigint: true });
+  if (!stats.isFile()) throw new Error(`${path} is not a regular file`);
+  const { dev, ino, size, mtimeNs, ctimeNs } = stats;
+  return { size, fingerprint: [dev, ino, size, mtimeNs, ctimeNs].join(":") };
+}
+
+/** Calls a function again and again, each time so many milliseconds after it was done. Returns what stops it. */
+function every(intervalMs: number, run: () => void | Promise<void>): () => void {
+  const timer = setTimeout(() => {
+    const again = (): void => void timer.refresh();
+    Promise.resolve(run()).then(again, again);
+  }, intervalMs);
+  timer.unref();
+  return () => clearTimeout(timer);
+}

@@ -1,0 +1,313 @@
+import { once } from "node:events";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { connect } from "node:tls";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { afterAll, describe, expect, test } from "vitest";
+import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { proxyCommand } from "../../../src/gateway/command/proxy-command.ts";
+import { createGateway, type Gateway, type ListenOptions } from "../../../src/gateway/index.ts";
+import { createReflectionService, ServerReflection } from "../../../src/gateway/reflection/index.ts";
+import { file_plantstore_v1_plant_service } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import { file_streams_v1_stream_service } from "../../gen/streams/v1/stream_service_pb.ts";
+import { createCertificate } from "../../support/carriers/certificate.ts";
+import { within } from "../../support/deadline.ts";
+import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
+
+// npx @plantstore/gateway proxy
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+function write(name: string, content: string | Uint8Array): string {
+  writeFileSync(folder.file(name), content);
+  return folder.file(name);
+}
+
+const greenhouses = descriptorSetOf(file_greenhouse_v1_greenhouse);
+const both = descriptorSetOf(file_greenhouse_v1_greenhouse, file_streams_v1_stream_service);
+const pem = createCertificate("proxy");
+const upstreamPem = createCertificate("upstream");
+
+/** A greenhouse that is called over gRPC, with server reflection. */
+interface Upstream {
+  readonly gateway: Gateway;
+  readonly address: string;
+  readonly seen: Headers[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+async function startUpstream(options: ListenOptions = {}): Promise<Upstream> {
+  const seen: Headers[] = [];
+  const gateway = createGateway({
+    routes: (router: ConnectRouter) => {
+      router.service(GreenhouseService, {
+        getReading: ({ sensor }, { requestHeader }) => {
+          seen.push(requestHeader);
+          return { sensor, degreesCelsius: 21 };
+        },
+      });
+      router.service(ServerReflection, createReflectionService([GreenhouseService, ServerReflection]));
+    },
+  });
+  const { port } = await gateway.listen({ host: "127.0.0.1", ...options });
+  const address = `127.0.0.1:${String(port)}`;
+  return { gateway, address, seen, [Symbol.asyncDispose]: () => gateway.close() };
+}
+
+/** The command while it runs. Dispose of it, and it is told to stop. */
+class Running {
+  readonly printed: string[] = [];
+  readonly complaints: string[] = [];
+  readonly done: Promise<number>;
+  #stop: (() => void) | undefined;
+  #reload: (() => void) | undefined;
+
+  constructor(words: readonly string[]) {
+    this.done = proxyCommand(words, {
+      print: (text) => void this.printed.push(text),
+      complain: (text) => void this.complaints.push(text),
+      stopped: () =>
+        new Promise((resolve) => {
+          this.#stop = () => resolve("SIGTERM");
+        }),
+      onHangup: (reload) => {
+        this.#reload = reload;
+      },
+    });
+  }
+
+  /** Where a line says that something is. */
+  async url(line: RegExp): Promise<string> {
+    const found = (): string | undefined => this.printed.map((text) => line.exec(text)?.[1]).find((url) => url);
+    await expect.poll(found, { timeout: 10_000 }).toBeDefined();
+    return found() ?? "";
+  }
+
+  get serving(): Promise<string> {
+    return this.url(/^(\S+) serves/);
+  }
+
+  hangUp(): void {
+    this.#reload?.();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop?.();
+    expect(await within(this.done, "the end of the command")).toBe(0);
+  }
+}
+
+function proxy(...words: readonly string[]): Running {
+  return new Running(["--port", "0", ...words]);
+}
+
+async function run(...words: readonly string[]): Promise<{ exitCode: number; printed: string; complaint: string }> {
+  const running = proxy(...words);
+  const exitCode = await within(running.done, "the command");
+  return { exitCode, printed: running.printed.join("\n"), complaint: running.complaints.join("\n") };
+}
+
+async function get(url: string): Promise<{ readonly status: number; readonly body: string }> {
+  const response = await fetch(url);
+  return { status: response.status, body: await response.text() };
+}
+
+test("a service with reflection is served over REST, with description, page, health and metrics", async () => {
+  await using upstream = await startUpstream();
+  await using running = proxy("--upstream", `dns:${upstream.address}`, "--reflection", "--admin-port", "0");
+  const url = await running.serving;
+  expect(await get(`${url}/sensors/4/reading`)).toEqual({
+    status: 200,
+    body: '{"sensor":"4","degreesCelsius":21}',
+  });
+  expect(JSON.parse((await get(`${url}/openapi.json`)).body)).toMatchObject({
+    info: { title: "greenhouse.v1.GreenhouseService" },
+    paths: { "/sensors/{sensor}/reading": {} },
+  });
+  expect((await get(`${url}/docs`)).body).toContain("<html");
+  const admin = await running.url(/^health and metrics at (\S+)/);
+  expect(await get(`${admin}/readyz`)).toEqual({ status: 200, body: '{"status":"ready"}' });
+  const metrics = (await get(`${admin}/metrics`)).body;
+  expect(metrics).toContain('http_route="/sensors/{sensor}/reading"');
+  expect(metrics).toContain("gateway_connections{");
+  expect(metrics).toContain("gateway_ready 1");
+});
+
+test("options choose services, rules, options of REST, deadlines, origins, and leave the page out", async () => {
+  await using upstream = await startUpstream();
+  const rules = write(
+    "rules.yaml",
+    `http:\n  rules:\n  - selector: ${GreenhouseService.typeName}.GetReading\n    get: /r/{sensor}\n`,
+  );
+  const from = ["--upstream", `http://${upstream.address}`, "--descriptors", write("both.binpb", both)];
+  const chosen = ["--service", "greenhouse.*", "--omit", "greenhouse.v1.GreenhouseService.WaterBed", "--rules", rules];
+  const limits = ["--rest", "lenient", "--timeout-ms", "5000", "--timeout-max-ms", "9000"];
+  const pages = ["--cors", "https://shop.example", "--no-docs"];
+  await using running = proxy(...from, ...chosen, ...limits, ...pages);
+  const url = await running.serving;
+  expect(running.printed.at(-1)).toBe(`${url} serves greenhouse.v1.GreenhouseService`);
+  const response = await fetch(`${url}/r/4?unknown=1`, { headers: { origin: "https://shop.example" } });
+  expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([200, "https://shop.example"]);
+  expect(upstream.seen[0]?.get("grpc-timeout")).toMatch(/^(?:4\d{3}|5000)m$/);
+  expect((await get(`${url}/sensors/4/reading`)).status).toBe(404);
+  expect((await get(`${url}/openapi.json`)).status).toBe(404);
+  expect((await fetch(`${url}/beds/1:water`, { method: "POST" })).status).toBe(404);
+});
+
+test("TLS is served with a certificate that a hangup renews, and spoken to an upstream", async () => {
+  await using upstream = await startUpstream({ tls: { ...upstreamPem, requestCert: true, ca: pem.cert } });
+  const [cert, key, ca] = [write("cert.pem", pem.cert), write("key.pem", pem.key), write("ca.pem", upstreamPem.cert)];
+  const words = ["--tls-cert", cert, "--tls-key", key, "--upstream-ca", ca, "--upstream-name", "localhost"];
+  const own = ["--upstream-cert", cert, "--upstream-key", key];
+  await using running = proxy("--upstream", `https://${upstream.address}`, "--reflection", ...words, ...own);
+  const { port } = new URL(await running.serving);
+  const commonName = async (): Promise<string | undefined> => {
+    const socket = connect({ host: "127.0.0.1", port: Number(port), rejectUnauthorized: false });
+    await within(once(socket, "secureConnect"), "a connection");
+    const name = socket.getPeerCertificate().subject.CN;
+    socket.destroy();
+    return typeof name === "string" ? name : undefined;
+  };
+  expect(await commonName()).toBe("proxy");
+  const renewed = createCertificate("renewed");
+  write("cert.pem", renewed.cert);
+  write("key.pem", renewed.key);
+  running.hangUp();
+  expect(await commonName()).toBe("renewed");
+  write("key.pem", "none");
+  running.hangUp();
+  await expect.poll(() => running.complaints).toEqual([expect.stringContaining("the certificate stays as it was: ")]);
+  expect(await commonName()).toBe("renewed");
+});
+
+test("a file of descriptors is read again when it changes, and what is wrong with it leaves the old ones", async () => {
+  await using upstream = await startUpstream();
+  const file = write("watched.binpb", greenhouses);
+  await using running = proxy("--upstream", `http://${upstream.address}`, "--descriptors", file);
+  const url = await running.serving;
+  const described = async (): Promise<string> => (await get(`${url}/openapi.json`)).body;
+  expect(await described()).not.toContain("streams.v1");
+  renameSync(write("next.binpb", both), file);
+  await expect.poll(described, { timeout: 10_000 }).toContain("streams.v1");
+  expect(running.printed.at(-1)).toContain("the descriptors are others now\n  + /streams.v1.StreamService/");
+  write("watched.binpb", both.subarray(0, 1_000));
+  await expect.poll(() => running.complaints, { timeout: 10_000 }).not.toEqual([]);
+  expect(running.complaints.join()).toContain("the descriptors stay as they were: ");
+  expect((await get(`${url}/sensors/4/reading`)).status).toBe(200);
+});
+
+test("a hangup has reflection read again", async () => {
+  await using upstream = await startUpstream();
+  await using running = proxy("--upstream", `http://${upstream.address}`, "--reflection");
+  await running.serving;
+  await upstream.gateway.close();
+  running.hangUp();
+  await expect.poll(() => running.complaints).toEqual([expect.stringContaining("its reflection fails: [unavailable]")]);
+});
+
+test("with --wait it serves as soon as there are descriptors, and is not ready before", async () => {
+  const file = folder.file("later.binpb");
+  await using upstream = await startUpstream();
+  const words = ["--upstream", `http://${upstream.address}`, "--descriptors", file, "--wait", "--admin-port", "0"];
+  await using running = proxy(...words);
+  const admin = await running.url(/^health and metrics at (\S+)/);
+  await expect.poll(() => running.complaints).toEqual([expect.stringContaining("waits for descriptors: ENOENT")]);
+  expect(await get(`${admin}/readyz`)).toEqual({
+    status: 503,
+    body: '{"status":"not ready","obstacles":["descriptors"]}',
+  });
+  renameSync(write("made.binpb", greenhouses), file);
+  expect((await get(`${await running.serving}/sensors/4/reading`)).status).toBe(200);
+  expect((await get(`${admin}/readyz`)).status).toBe(200);
+});
+
+test("with --wait it ends when it is told to, also before there are descriptors", async () => {
+  await using running = proxy("--upstream", "http://127.0.0.1:1", "--descriptors", folder.file("never"), "--wait");
+  await expect.poll(() => running.complaints.length).toBe(1);
+});
+
+test("why an upstream does not answer is told once, and not to callers", async () => {
+  await using running = proxy("--upstream", "http://127.0.0.1:1", "--descriptors", write("g.binpb", greenhouses));
+  const url = await running.serving;
+  for (let call = 0; call < 3; call++) {
+    const { status, body } = await get(`${url}/sensors/4/reading`);
+    expect(status).toBe(503);
+    expect(body).not.toContain("127.0.0.1");
+  }
+  expect(running.complaints).toEqual([
+    expect.stringMatching(
+      /GetReading: \[unavailable\] cannot connect to 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1$/,
+    ),
+  ]);
+});
+
+test("--check says what would be served, or why nothing would", async () => {
+  await using upstream = await startUpstream();
+  const words = ["--upstream", `http://${upstream.address}`, "--reflection", "--check"];
+  expect(await run(...words)).toEqual({
+    exitCode: 0,
+    printed: `It would serve:
+  greenhouse.v1.GreenhouseService
+
+and over REST:
+  greenhouse.v1.GreenhouseService.GetReading: GET /sensors/{sensor}/reading
+  greenhouse.v1.GreenhouseService.WaterBed: POST /beds/{bed}:water`,
+    complaint: "",
+  });
+  const wrong = write("wrong.yaml", `rules:\n- selector: ${GreenhouseService.typeName}.GetReading\n  get: /{nope}\n`);
+  const { exitCode, complaint } = await run(...words, "--rules", wrong);
+  expect([exitCode, complaint]).toEqual([
+    1,
+    expect.stringContaining("it cannot serve: the HTTP rules have problems:\n"),
+  ]);
+});
+
+describe("what cannot be used is said, with exit code 2, or 1 if it is the upstream's", () => {
+  const set = write("set.binpb", descriptorSetOf(file_plantstore_v1_plant_service));
+  const local = ["--upstream", "http://127.0.0.1:1"];
+  test.each<{ words: readonly string[]; says: string; exitCode?: number }>([
+    { words: [], says: "--upstream is missing\n\nUsage: npx @plantstore/gateway proxy" },
+    { words: ["x"], says: "x belongs to no option" },
+    { words: ["--nope"], says: "Unknown option '--nope'" },
+    { words: local, says: "one of --reflection and --descriptors says" },
+    { words: [...local, "--reflection", "--descriptors", set], says: "one of --reflection and --descriptors says" },
+    {
+      words: [...local, "--upstream", "http://b", "--descriptors", set],
+      says: "--descriptors belongs to one upstream",
+    },
+    { words: ["--upstream", "b", "--descriptors", set], says: '"b" is not the address of a server' },
+    {
+      words: [...local, "--descriptors", set, "--port", "65536"],
+      says: "--port is a number from 0 to 65535, not 65536",
+    },
+    { words: [...local, "--descriptors", set, "--timeout-ms", "1s"], says: "--timeout-ms is a number from 0 to" },
+    { words: [...local, "--descriptors", set, "--tls-cert", set], says: "--tls-cert and --tls-key belong together" },
+    {
+      words: [...local, "--descriptors", set, "--upstream-key", set],
+      says: "--upstream-cert and --upstream-key belong",
+    },
+    { words: [...local, "--descriptors", set, "--upstream-ca", "/none"], says: "/none cannot be read: ENOENT" },
+    { words: [...local, "--descriptors", set, "--rest", "strict"], says: "--rest knows no strict, only lenient" },
+    { words: [...local, "--descriptors", set, "--rules", "/none"], says: "/none cannot be read: ENOENT" },
+    { words: [...local, "--descriptors", "/none"], says: "it cannot serve: ENOENT", exitCode: 1 },
+    { words: [...local, "--descriptors", "/dev/zero"], says: "/dev/zero is not a regular file", exitCode: 1 },
+    { words: [...local, "--descriptors", set, "--service", "a.B"], says: "no service that is passed on", exitCode: 1 },
+    { words: [...local, "--descriptors", set, "--host", "192.0.2.1"], says: "EADDRNOTAVAIL", exitCode: 1 },
+    { words: [...local, "--reflection"], says: "its reflection fails: [unavailable] cannot connect", exitCode: 1 },
+  ])("$words", async ({ words, says, exitCode = 2 }) => {
+    const result = await run(...words);
+    expect(result).toMatchObject({ exitCode, printed: "" });
+    expect(result.complaint).toContain(says);
+  });
+});
+
+test("--help prints how it is used, in lines that fit", async () => {
+  const { exitCode, printed } = await run("--help");
+  expect(exitCode).toBe(0);
+  expect(Math.max(...printed.split("\n").map((line) => line.length))).toBeLessThanOrEqual(120);
+  const text = readFileSync("src/gateway/command/proxy-settings.ts", "utf8");
+  const options = [...text.matchAll(/^ {4}"?([a-z-]+)"?: (?:text|several|flag),$/gm)].map(([, name]) => `--${name}`);
+  expect(options.length).toBeGreaterThan(15);
+  expect(options.filter((option) => !printed.includes(option))).toEqual([]);
+});
