@@ -4,12 +4,14 @@ import { Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { Backlog, BacklogBudget } from "../../src/gateway/carriers/backlog.ts";
+import { ReceiveFlow } from "../../src/gateway/http2/receive-flow.ts";
 import { takeWindow, windowBytesMax } from "../../src/gateway/zlib/window-budget.ts";
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";
 
 // Set up before each test file. When a file is over, nothing that `src` has begun meanwhile may go on: no timer, no
-// account of a budget, no listener of a signal, no window of a decoder, no connection. So a clean-up that is lost fails
+// account of a budget, no listener of a signal, no window of a decoder, no bytes of a window of HTTP/2 that were not given
+// back, no connection. So a clean-up that is lost fails
 // the files that need it, although each of their answers is right.
 
 /** Something that has begun. */
@@ -84,6 +86,7 @@ function countFromNowOn(): Set<Begun> {
   countTimers(begin);
   countListeners(begin);
   countAccounts(begin);
+  countWindows(begin);
   // Connections that are accepted have accounts.
   subscribe("net.client.socket", function connected(message) {
     if (typeof message !== "object" || message === null || !("socket" in message)) return;
@@ -100,7 +103,7 @@ function countTimers(begin: Begin): void {
   for (const what of ["setTimeout", "setInterval"]) {
     watch(globalThis, what, ({ result: timer, callers }) => {
       if (!(timer instanceof Object)) return;
-      begin({ what, callers, isOver: () => Reflect.get(timer, "_destroyed") === true });
+      begin({ what, callers: callers(), isOver: () => Reflect.get(timer, "_destroyed") === true });
     });
   }
 }
@@ -109,17 +112,34 @@ function countListeners(begin: Begin): void {
   watch(AbortSignal.prototype, "addEventListener", ({ self: signal, given: [, listener], callers }) => {
     if (!(signal instanceof AbortSignal)) return;
     const isOver = (): boolean => signal.aborted || !getEventListeners(signal, "abort").some((one) => one === listener);
-    begin({ what: "a listener", callers, isOver });
+    begin({ what: "a listener", callers: callers(), isOver });
   });
 }
 
 function countAccounts(begin: Begin): void {
   const closed = new WeakSet<Backlog>();
   watch(BacklogBudget.prototype, "open", ({ result: account, callers }) => {
-    if (account instanceof Backlog) begin({ what: "an account", callers, isOver: () => closed.has(account) });
+    if (!(account instanceof Backlog)) return;
+    begin({ what: "an account", callers: callers(), isOver: () => closed.has(account) });
   });
   watch(Backlog.prototype, "close", ({ self: account }) => {
     if (account instanceof Backlog) closed.add(account);
+  });
+}
+
+function countWindows(begin: Begin): void {
+  /** The bytes that were taken out of each window and not given back. */
+  const taken = new WeakMap<ReceiveFlow, { bytes: number }>();
+  watch(ReceiveFlow.prototype, "take", ({ self: flow, given: [bytes], callers }) => {
+    if (!(flow instanceof ReceiveFlow)) return;
+    const of = taken.get(flow) ?? { bytes: 0 };
+    taken.set(flow, of);
+    if (of.bytes === 0) begin({ what: "bytes of a window", callers: callers(), isOver: () => of.bytes === 0 });
+    of.bytes += Number(bytes);
+  });
+  watch(ReceiveFlow.prototype, "credit", ({ self: flow, given: [bytes] }) => {
+    const of = flow instanceof ReceiveFlow ? taken.get(flow) : undefined;
+    if (of !== undefined) of.bytes -= Number(bytes);
   });
 }
 
@@ -128,7 +148,8 @@ interface Call {
   readonly self: unknown;
   readonly given: readonly unknown[];
   readonly result: unknown;
-  readonly callers: readonly string[];
+  /** Returns who has called, to {@link watch} only. */
+  readonly callers: () => readonly string[];
 }
 
 /** Tells of each call of a method. */
@@ -136,7 +157,7 @@ function watch(holder: object, name: string, tell: (call: Call) => void): void {
   const method: (...given: unknown[]) => unknown = Reflect.get(holder, name);
   const apply = (target: typeof method, self: unknown, given: unknown[]): unknown => {
     const result = Reflect.apply(target, self, given);
-    tell({ self, given, result, callers: callersOf(apply) });
+    tell({ self, given, result, callers: () => callersOf(apply) });
     return result;
   };
   Reflect.set(holder, name, new Proxy(method, { apply }));

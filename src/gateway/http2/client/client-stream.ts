@@ -62,9 +62,10 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
 
   /** Takes a DATA frame, of `length` bytes with its padding. @returns the error in it; nothing is passed on then */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
-    if (!this.#headReceived) return ErrorCode.protocolError;
     const bytes = piece.byteLength;
+    // Counted whatever is wrong with it: a stream that is reset gives its part of the connection's window back.
     if (!this.countReceived(bytes, length)) return ErrorCode.flowControlError;
+    if (!this.#headReceived) return ErrorCode.protocolError;
     if (bytes > 0) {
       let kept = false;
       this.#tell((receiver) => {
