@@ -18,6 +18,7 @@ interface Ends extends Disposable {
   readonly client: Socket;
   readonly socket: Socket;
   readonly connection: Http1Connection;
+  readonly budget: BacklogBudget;
 }
 
 async function openEnds(
@@ -26,11 +27,12 @@ async function openEnds(
   onRequest = (asked: Http1Connection): void => asked.answer(200, [], page),
 ): Promise<Ends> {
   const accepted = Promise.withResolvers<Pick<Ends, "socket" | "connection">>();
+  const budget = new BacklogBudget(2 * page.byteLength);
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     const connection = new Http1Connection(socket, {
       limits: defaultLimits,
       lookEveryMs,
-      budget: new BacklogBudget(2 * page.byteLength),
+      budget,
       onRequest: (asked) => {
         asked.receiver = receiver;
         onRequest(asked);
@@ -48,7 +50,7 @@ async function openEnds(
     ends.socket.destroy();
     server.close();
   };
-  return { client, ...ends, [Symbol.dispose]: close };
+  return { client, ...ends, budget, [Symbol.dispose]: close };
 }
 
 test("a client that takes some of its answer now and then is not cut off, one that takes none is", async () => {
@@ -69,6 +71,21 @@ test("a client that takes some of its answer now and then is not cut off, one th
   }
   connection.look(performance.now() + defaultLimits.idleTimeoutMs);
   expect(socket.destroyed).toBe(true);
+});
+
+test("what a client has not taken of an answer is counted again whenever it takes some", async () => {
+  const page = Buffer.alloc(64 * 1024 * 1024);
+  using ends = await openEnds(page, 1000);
+  const { client, socket, budget } = ends;
+  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  for (let times = 0; times < 3; times++) {
+    const taken = once(socket, "drain");
+    client.resume();
+    await within(taken, "a part to be taken");
+    client.pause();
+    // A page of which a part waits to be written counts as a whole, and what the socket holds once more.
+    expect(budget.bytes).toBe(page.byteLength + socket.writableLength);
+  }
 });
 
 test("a client that says nothing is let go after the idle time, counted from the first look", async () => {

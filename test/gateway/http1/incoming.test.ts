@@ -28,3 +28,14 @@ test("what comes in two chunks is read as it came, whatever was kept before", ()
   incoming.add(Buffer.from("cd"));
   expect(incoming.bytes.toString()).toBe("abcd");
 });
+
+test("what is kept is read as it came, whatever room there was before", () => {
+  const incoming = new Incoming();
+  incoming.add(Buffer.from("a".repeat(100)));
+  incoming.keep();
+  incoming.add(Buffer.from("b".repeat(100)));
+  incoming.use(150);
+  incoming.keep();
+  incoming.add(Buffer.from("c".repeat(10)));
+  expect(incoming.bytes.toString()).toBe("b".repeat(50) + "c".repeat(10));
+});

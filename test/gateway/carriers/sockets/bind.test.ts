@@ -1,6 +1,8 @@
-import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { putBack, removeStaleSocket } from "../../../../src/gateway/carriers/sockets/bind.ts";
+import { bind, putBack, removeStaleSocket } from "../../../../src/gateway/carriers/sockets/bind.ts";
 import { createTempFolder } from "../../../support/process/temp-folder.ts";
 
 /** What was seen at a path, before another process replaced it. */
@@ -38,3 +40,21 @@ describe("what has replaced a socket that was left behind keeps its name", () =>
     expect(readdirSync(folder.path)).toEqual(["s"]);
   });
 });
+
+test.each([{ name: "where nothing was" }, { name: "where one was left behind" }])(
+  "a Unix socket is listened on and has its mode once it is bound, $name",
+  async ({ name }) => {
+    using folder = createTempFolder();
+    const path = folder.file("s");
+    if (name === "where one was left behind") {
+      const dead = createServer().listen({ path: folder.file("dead") });
+      await once(dead, "listening");
+      renameSync(folder.file("dead"), path);
+      dead.close();
+    }
+    const server = createServer();
+    await bind(server, { path, socketMode: 0o640 });
+    expect([server.listening, lstatSync(path).mode & 0o777]).toEqual([true, 0o640]);
+    server.close();
+  },
+);

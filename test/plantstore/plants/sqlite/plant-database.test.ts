@@ -97,17 +97,18 @@ describe("an SQLite database", () => {
 });
 
 describe("backing up", () => {
-  test("syncs the copy before it gets its name, and then the folder", async () => {
+  test("syncs the copy before it gets its name, and then its folder", async () => {
     using folder = createTempFolder();
+    using other = createTempFolder();
     const file = folder.file("plants.db");
     await (await openSqliteStore({ file })).close();
     using recorded = recordFileSteps();
-    backUp(file, folder.file("copy.db"));
+    backUp(file, other.file("copy.db"));
     const unfinished = `copy.db.${process.pid}.unfinished`;
     expect(recorded.steps).toEqual([
       `sync ${unfinished}`,
       `link ${unfinished} copy.db`,
-      `sync ${basename(folder.path)}`,
+      `sync ${basename(other.path)}`,
     ]);
   });
 
