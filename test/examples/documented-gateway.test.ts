@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
+import * as client from "../../src/gateway/client/entry.ts";
 import * as docsPage from "../../src/gateway/docs-page/index.ts";
 import * as health from "../../src/gateway/health/index.ts";
 import { createGateway } from "../../src/gateway/index.ts";
@@ -63,6 +64,7 @@ test("the rule of the guide compiles, and leads to its two paths", () => {
 });
 
 test.each([
+  { name: "@plantstore/gateway/client", room: client },
   { name: "@plantstore/gateway/docs-page", room: docsPage },
   { name: "@plantstore/gateway/health", room: health },
   { name: "@plantstore/gateway/metrics", room: metrics },
