@@ -76,5 +76,5 @@ function toRawBody(name: string, body: unknown): RequestBody {
   if (Array.isArray(extensions) && extensions.length > 0) throw new Refusal(`${name}.extensions: bytes have none`);
   const type = typeof contentType === "string" ? contentType : "";
   if (type !== "" && !isMediaType(type)) throw new Refusal(`${name}.content_type: is no media type`);
-  return { contentType: type === "" ? undefined : type, bytes: new Uint8Array(data) };
+  return { contentType: type === "" ? undefined : type, bytes: data };
 }

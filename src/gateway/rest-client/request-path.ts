@@ -42,7 +42,6 @@ export function findVariableText({ path }: RuleVariable, message: Message, texts
 
 function variableText(variable: RuleVariable, message: Message, texts: UrlTexts): string {
   const text = findVariableText(variable, message, texts);
-  // A zero that proto3 does not tell from a field that was forgotten counts as not set too.
   if (text === "") throw new Refusal(`${variable.name}: is not set, or empty`);
   return text;
 }

@@ -35,6 +35,7 @@ export class RestMethod {
   readonly desc: DescMethod;
   readonly #bindings: readonly Binding[];
   readonly #texts: UrlTexts;
+  readonly #textsWithZeros: UrlTexts;
   readonly #query: QueryStyle;
 
   /** @throws ConnectError `Internal` for an annotation that is wrong */
@@ -42,6 +43,7 @@ export class RestMethod {
     this.desc = desc;
     this.#bindings = compileRestRules(desc).map((rule) => ({ rule, writeBody: createBodyWriter(rule, write) }));
     this.#texts = createUrlTexts(write);
+    this.#textsWithZeros = createUrlTexts({ ...write, alwaysEmitImplicit: true });
     this.#query = { texts: this.#texts, useProtoFieldName: write.useProtoFieldName === true, registry };
   }
 
@@ -51,24 +53,37 @@ export class RestMethod {
   }
 
   /**
-   * Returns the request of a message, by the first binding whose path variables are set and fit.
+   * Returns the request of a message, by the first binding whose path variables are set and fit; if there is none, by
+   * the first that fits with the zeros of fields without presence, such as a number that is 0.
    *
    * @throws ConnectError `InvalidArgument` that names the field that no request of this RPC can say
    */
   write(message: Message): RestRequest {
+    const unset: string[] = [];
     const problems: string[] = [];
-    for (const { rule, writeBody } of this.#bindings) {
-      const path = this.#attempt(problems, () => writePath(rule, message, this.#texts));
-      if (path === undefined) continue;
-      const request = this.#attempt(problems, () => {
+    const binding =
+      this.#findBinding(message, this.#texts, unset) ?? this.#findBinding(message, this.#textsWithZeros, problems);
+    const request =
+      binding &&
+      this.#attempt(problems, () => {
+        const { path, rule, writeBody } = binding;
         const query = writeQuery(this.desc.input, message, rule.boundByPathOrBody, this.#query);
-        const body = writeBody(message);
-        return { rule, target: query === "" ? path : `${path}?${query}`, body };
+        return { rule, target: query === "" ? path : `${path}?${query}`, body: writeBody(message) };
       });
-      if (request !== undefined) return request;
-      break;
+    if (request === undefined) throw this.#refusal(problems);
+    return request;
+  }
+
+  #findBinding(
+    message: Message,
+    texts: UrlTexts,
+    problems: string[],
+  ): (Binding & { readonly path: string }) | undefined {
+    for (const binding of this.#bindings) {
+      const path = this.#attempt(problems, () => writePath(binding.rule, message, texts));
+      if (path !== undefined) return { ...binding, path };
     }
-    throw this.#refusal(problems);
+    return undefined;
   }
 
   /**

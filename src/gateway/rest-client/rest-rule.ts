@@ -42,7 +42,8 @@ export interface RestRule {
 
 /** The patterns of the RPCs of a file, in one table. */
 interface FileRoutes {
-  readonly patterns: ReadonlyMap<DescMethod, readonly HttpPattern[]>;
+  /** By the selectors of the RPCs. */
+  readonly patterns: ReadonlyMap<string, readonly HttpPattern[]>;
   readonly table: RouteTable<HttpPattern>;
 }
 
@@ -60,7 +61,7 @@ export function compileRestRules(method: DescMethod): readonly RestRule[] {
   let routes = fileRoutes.get(file);
   if (routes === undefined) fileRoutes.set(file, (routes = readFileRoutes(file)));
   try {
-    const patterns = routes.patterns.get(method) ?? patternsOf(method);
+    const patterns = routes.patterns.get(selectorOf(method)) ?? patternsOf(method);
     const { table } = routes;
     return patterns.map((pattern) => compileRule(method, pattern, table));
   } catch (error) {
@@ -75,12 +76,12 @@ function patternsOf(method: DescMethod): readonly HttpPattern[] {
 }
 
 function readFileRoutes({ services }: DescFile): FileRoutes {
-  const patterns = new Map<DescMethod, readonly HttpPattern[]>();
+  const patterns = new Map<string, readonly HttpPattern[]>();
   const table = new RouteTable<HttpPattern>();
   for (const method of services.flatMap((service) => service.methods)) {
     try {
       const found = patternsOf(method);
-      patterns.set(method, found);
+      patterns.set(selectorOf(method), found);
       for (const pattern of found) table.add(pattern.httpMethod, parsePathTemplate(pattern.pathTemplate), pattern);
     } catch (error) {
       // The RPC says so itself, when it is called.

@@ -23,8 +23,9 @@ export async function sendRequest(
   errors: ErrorStyle,
 ): Promise<Response> {
   const init = { method: httpMethod, headers: header, signal, redirect: "manual" } as const;
-  const half = body instanceof ReadableStream ? ({ duplex: "half" } as const) : {};
-  const request = body === undefined ? init : { ...init, ...half, body };
+  const streamed = { ...init, duplex: "half" } as const;
+  const sent = body instanceof ReadableStream ? { ...streamed, body } : { ...init, body: body && new Uint8Array(body) };
+  const request = body === undefined ? init : sent;
   let response: Response;
   try {
     response = await fetchFunction(url, request);

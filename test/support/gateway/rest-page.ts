@@ -2,6 +2,7 @@
 import { createClient } from "@connectrpc/connect";
 import { createRestTransport } from "../../../src/gateway/rest-client/index.ts";
 import { Catalog } from "../../gen/catalog/v1/catalog_pb.ts";
+import { FileService } from "../../gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 /** Calls an RPC of the kitchen sink, and returns what it has answered as text. */
@@ -28,4 +29,18 @@ export async function watchTitles(baseUrl: string): Promise<readonly string[]> {
   const titles: string[] = [];
   for await (const { title } of client.watchBooks({ parent })) titles.push(title);
   return titles;
+}
+
+/** Uploads so many pieces of so many bytes, and returns the length that was counted, or the error. */
+export async function uploadPieces(baseUrl: string, count: number, byteLength: number): Promise<string> {
+  async function* pieces() {
+    for (let at = 0; at < count; at++) {
+      yield { ...(at === 0 && { name: "n" }), file: { data: new Uint8Array(byteLength) } };
+    }
+  }
+  const client = createClient(FileService, createRestTransport({ baseUrl }));
+  return await client.upload(pieces()).then(
+    ({ length }) => String(length),
+    (error: unknown) => (error instanceof Error ? error.message : "?"),
+  );
 }
