@@ -1,6 +1,8 @@
 import type { DescMethod, Message, Registry } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import {
   Code,
+  ConnectError,
   type ConnectRouter,
   type ConnectRouterOptions,
   createConnectRouter,
@@ -14,13 +16,9 @@ import {
   type UnaryRequest,
   type UnaryResponse,
 } from "@connectrpc/connect";
-import {
-  type UniversalHandler,
-  type UniversalHandlerOptions,
-  validateUniversalHandlerOptions,
-} from "@connectrpc/connect/protocol";
+import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { codedError } from "../errors/index.ts";
-import { createReachableRegistry, type ReadJsonOptions } from "../json/index.ts";
+import { createReachableRegistry, oncePer, type ReadJsonOptions } from "../json/index.ts";
 import { type CallView, toUnaryResponse } from "./call.ts";
 import {
   createMethodCodecs,
@@ -39,9 +37,18 @@ export interface CodecPlatform {
   readonly createCodecs?: typeof createMethodCodecs;
 }
 
+/** What a router was given for one RPC, with the options of its router below its own. */
+interface Added {
+  readonly spec: MethodImplSpec;
+  readonly own: RpcOptions;
+}
+
+type RpcOptions = ConnectRouterOptions & UniversalHandlerOptions;
+
 /**
- * Runs the user's `routes` against Connect's own router, and prepares for each RPC what its calls need: the
- * implementation, the interceptor chain composed once, the codecs.
+ * Runs the user's `routes` against a router that takes what Connect's does, and prepares for each RPC what its calls
+ * need: the implementation, the interceptor chain composed once, the codecs. Connect's handlers are only made for
+ * routes that look at them: they are most of what Connect's router costs, in time and in memory.
  *
  * @returns the procedures, and the types that JSON may name: those of `options`, by default all that the services reach
  */
@@ -51,28 +58,23 @@ export function createProcedures(
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
   { commonJsPrototype, createCodecs = createMethodCodecs }: CodecPlatform,
 ): { readonly procedures: readonly Procedure[]; readonly registry: Registry } {
-  const connect = createConnectRouter(options);
-  const base = { ...options, ...validateUniversalHandlerOptions(options) };
-  const added: {
-    readonly spec: MethodImplSpec;
-    readonly handler: UniversalHandler;
-    readonly own: UniversalHandlerOptions;
-  }[] = [];
-  const add = (spec: MethodImplSpec, override: Partial<ConnectRouterOptions> | undefined): void => {
-    const own: UniversalHandlerOptions = { ...base, ...override };
-    connect.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, own);
-    const handler = connect.handlers.at(-1);
-    if (handler !== undefined) added.push({ spec, handler, own });
-  };
+  const base = optionsOf(options, undefined);
+  const added: Added[] = [];
   const router: ConnectRouter = {
-    handlers: connect.handlers,
+    get handlers() {
+      return handlersOf(added);
+    },
     service(service, implementation, override) {
+      const own = override ? optionsOf(base, override) : base;
       const { methods } = createServiceImplSpec(service, implementation);
-      for (const spec of Object.values(methods)) add(spec, override);
+      for (const spec of Object.values(methods)) added.push({ spec, own });
       return router;
     },
     rpc(method, implementation, override) {
-      add(createMethodImplSpec(method, implementation), override);
+      added.push({
+        spec: createMethodImplSpec(method, implementation),
+        own: override ? optionsOf(base, override) : base,
+      });
       return router;
     },
   };
@@ -80,27 +82,56 @@ export function createProcedures(
   const services = added.map(({ spec }) => spec.method.parent);
   requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
   const registry = options.jsonOptions?.registry ?? createReachableRegistry(services);
-  const procedures = added.map(({ spec, handler, own }) => {
+  const prepare = oncePer((own: RpcOptions) => {
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
-    const codecs = createCodecs(spec.method, withTypes, jsonRules(withTypes));
-    return createProcedure(spec, handler, withTypes, codecs);
+    return { withTypes, rules: jsonRules(withTypes) };
+  });
+  const procedures = added.map(({ spec, own }) => {
+    const { withTypes, rules } = prepare(own);
+    return createProcedure(spec, withTypes, createCodecs(spec.method, withTypes, rules));
   });
   return { procedures, registry };
 }
 
-function createProcedure(
-  spec: MethodImplSpec,
-  handler: UniversalHandler,
-  options: UniversalHandlerOptions,
-  codecs: MethodCodecs,
-): Procedure {
-  const { requestPath: name } = handler;
-  const common = { name, handler, options, codecs };
+/**
+ * Returns the options of a router, or of one of its RPCs, with Connect's defaults.
+ *
+ * @throws ConnectError for a limit that is none, and when no protocol is left
+ */
+function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RpcOptions {
+  const own = { ...base, ...override };
+  if (own.grpc === false && own.grpcWeb === false && own.connect === false) {
+    throw new ConnectError("cannot create handler, all protocols are disabled", Code.InvalidArgument);
+  }
+  return { ...own, ...validateUniversalHandlerOptions(own) };
+}
+
+/** Returns Connect's own handlers of these RPCs. */
+function handlersOf(added: readonly Added[]): ConnectRouter["handlers"] {
+  const connect = createConnectRouter();
+  for (const { spec, own } of added) connect.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, own);
+  return connect.handlers;
+}
+
+function createProcedure(spec: MethodImplSpec, options: RpcOptions, codecs: MethodCodecs): Procedure {
+  const { parent, name, idempotency } = spec.method;
+  const { connect = true, grpc = true, grpcWeb = true } = options;
+  const common = {
+    name: `/${parent.typeName}/${name}`,
+    speaks: { connect, grpc, "grpc-web": grpcWeb },
+    // Only Connect has calls by GET, of RPCs that promise to change nothing.
+    httpMethods: connect && idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ? postAndGet : post,
+    options,
+    codecs,
+  };
   if (spec.kind === "unary") {
     return { ...common, kind: "unary", method: spec.method, ...composeUnary(spec, options.interceptors) };
   }
   return { ...common, kind: "stream", method: spec.method, invoke: composeStream(spec, options.interceptors) };
 }
+
+const post = ["POST"];
+const postAndGet = ["GET", "POST"];
 
 type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;

@@ -104,7 +104,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
   const jsonOptions = { registry, ...options.jsonOptions };
   const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry);
   const restRoutes = compileRestRoutes(
-    procedures.map((procedure) => procedure.handler.method),
+    procedures.map(({ method }) => method),
     {
       ...rest,
       json: { ...jsonRulesOf(jsonOptions), ...rest.json },

@@ -140,9 +140,9 @@ function unmatchedRest(found: Exclude<RestMatch, { kind: "binding" }>, input: Ma
 }
 
 function matchRpc({ procedure, targets }: RpcPath, input: MatchInput, query: string): Match {
-  const { allowedMethods } = procedure.handler;
-  if (!allowedMethods.includes(input.httpMethod)) {
-    return methodNotAllowed(input, procedure, allowedMethods.toSorted().join(", "));
+  const { httpMethods } = procedure;
+  if (!httpMethods.includes(input.httpMethod)) {
+    return methodNotAllowed(input, procedure, httpMethods.join(", "));
   }
   if (input.httpMethod === "GET" && procedure.kind === "unary") {
     return findGetTarget(procedure, new URLSearchParams(query)) ?? unsupportedMediaType(input, procedure);

@@ -1,7 +1,8 @@
 import type { DescMessage, DescMethodStreaming, DescMethodUnary, Message, MessageInitShape } from "@bufbuild/protobuf";
 import type { HandlerContext, StreamRequest, StreamResponse, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
-import type { UniversalHandler, UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { MethodCodecs } from "./codec.ts";
+import type { RpcContentType } from "./content-type.ts";
 
 /** One RPC of the user's routes, with everything prepared before the first call. */
 export type Procedure = UnaryProcedure | StreamProcedure;
@@ -10,8 +11,10 @@ export type Procedure = UnaryProcedure | StreamProcedure;
 interface AnyProcedure {
   /** `/package.Service/Method` */
   readonly name: string;
-  /** Connect's own handler, which knows the allowed methods and protocols. */
-  readonly handler: UniversalHandler;
+  /** Which protocols of Connect's its calls may use. */
+  readonly speaks: Readonly<Record<RpcContentType["protocol"], boolean>>;
+  /** The HTTP methods of its calls. */
+  readonly httpMethods: readonly string[];
   readonly options: UniversalHandlerOptions;
   readonly codecs: MethodCodecs;
 }

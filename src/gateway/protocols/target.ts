@@ -55,7 +55,7 @@ export function createRpcTargets(procedure: Procedure): RpcTargets {
   for (const [contentType, type] of rpcContentTypes) {
     const { protocol, stream } = type;
     if (protocol === "connect" && stream !== (procedure.kind === "stream")) continue;
-    if (!procedure.handler.protocolNames.includes(protocol)) continue;
+    if (!procedure.speaks[protocol]) continue;
     if (procedure.kind === "unary") targets.set(contentType, { kind: "rpc", protocol, procedure, type });
     else targets.set(contentType, { kind: "stream", protocol, procedure, type });
   }
