@@ -14,7 +14,14 @@ import {
   typesOf,
 } from "./proxy/index.ts";
 
-export type { DescriptorSource, ForwardRules, OpaqueMessage, ProxiedUpstream, ReloadReport } from "./proxy/index.ts";
+export type {
+  DescriptorSource,
+  ForwardRules,
+  OpaqueMessage,
+  ProxiedUpstream,
+  ReloadReport,
+  RetryPolicy,
+} from "./proxy/index.ts";
 export { parseServiceRules } from "./service-config/index.ts";
 export {
   createUpstream,

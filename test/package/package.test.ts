@@ -3,7 +3,8 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as connect from "../../src/plantstore/client/connect.ts";
 import * as client from "../../src/plantstore/client/index.ts";
-import * as grpcClient from "../../src/gateway/client/index.ts";
+import * as grpcClient from "../../src/gateway/client/entry.ts";
+import * as proxy from "../../src/gateway/create-proxy.ts";
 import * as restClient from "../../src/gateway/rest-client/index.ts";
 import * as docsPage from "../../src/gateway/docs-page/index.ts";
 import * as overFetch from "../../src/gateway/fetch/entry.ts";
@@ -105,6 +106,7 @@ test.each([
   { subpath: "@plantstore/gateway/metrics", source: metrics },
   { subpath: "@plantstore/gateway/client", source: grpcClient },
   { subpath: "@plantstore/gateway/opentelemetry", source: opentelemetry },
+  { subpath: "@plantstore/gateway/proxy", source: proxy },
   { subpath: "@plantstore/gateway/reflection", source: reflection },
   { subpath: "@plantstore/gateway/rest", source: restClient },
   { subpath: "@plantstore/operators/auth", source: auth },
@@ -140,7 +142,7 @@ test("the gateway loads nothing of what has an entry of its own", () => {
   for (const file of files) {
     const text = readFileSync(file, "utf8");
     expect(text, file).not.toMatch(
-      /(?:checkCommand|create(?:DocsPage|HealthService|MetricsEndpoint|ReflectionService|Tracing))\b/,
+      /(?:checkCommand|create(?:DocsPage|HealthService|MetricsEndpoint|Proxy|ReflectionService|Tracing))\b/,
     );
     for (const [, name = ""] of text.matchAll(/^(?:import|export) [^;]*?"(\.[^"]+)";/gm))
       files.add(join(dirname(file), name));

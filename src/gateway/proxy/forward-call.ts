@@ -4,6 +4,7 @@ import type { HeaderFields } from "../carriers/index.ts";
 import {
   type CallInit,
   type ClientMethod,
+  type Retries,
   StreamCall,
   type StreamAnswer,
   type UnaryAnswer,
@@ -21,6 +22,7 @@ export interface ForwardTarget {
   readonly method: ClientMethod;
   /** Decodes a message of the upstream. */
   readonly decode: (message: Message) => Message;
+  readonly retries: Retries;
   readonly requestFields: ForwardedFields;
   readonly answerFields: ForwardedFields;
   /** Milliseconds for a unary call whose caller sets no deadline; `undefined` for none. */
@@ -83,11 +85,11 @@ export async function onlyAnswer(messages: AsyncIterable<Message>): Promise<Mess
 }
 
 function initOf(target: ForwardTarget, context: HandlerContext): CallInit {
-  const { upstream, method } = target;
+  const { upstream, method, retries } = target;
   const fields = forwardHeader(context, target.requestFields);
   const namesProgram = fields.some((name, at) => at % 2 === 0 && name === "user-agent");
   const timeoutMs = timeoutOf(target, context, method.desc);
-  return { upstream, method, fields: { fields, namesProgram }, signal: context.signal, timeoutMs };
+  return { upstream, method, fields: { fields, namesProgram }, signal: context.signal, timeoutMs, retries };
 }
 
 function timeoutOf(

@@ -6,6 +6,7 @@
  * Knows nothing of sockets, nor of how callers speak.
  */
 export type { DescriptorSource, Described } from "./descriptors.ts";
+export type { RetryPolicy } from "../client/index.ts";
 export type { ForwardRules } from "./forward-rules.ts";
 export { requestKey } from "./forwarded-metadata.ts";
 export { createServerCodecs, OpaqueMessage } from "./opaque-message.ts";

@@ -10,7 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes } from "../carriers/index.ts";
-import { type CallSettings, ClientMethod } from "../client/index.ts";
+import { type CallSettings, ClientMethod, Retries, type RetryPolicy } from "../client/index.ts";
 import type { OutsideHttpRule } from "../rest/index.ts";
 import { createUpstream, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "../zlib/index.ts";
@@ -49,6 +49,11 @@ export interface ProxiedUpstream {
   readonly timeoutMs?: number;
   /** Cuts deadlines of callers to so many milliseconds. Streams without a deadline go on without one. */
   readonly timeoutMaxMs?: number;
+  /**
+   * Which calls are sent again: with `"transparent"`, the default, once those that were certainly not processed; with
+   * `"off"` none; with a policy also those that have failed and may be processed twice (gRFC A6).
+   */
+  readonly retry?: RetryPolicy | "transparent" | "off";
 }
 
 /** Options of the gateway that the calls to upstreams share. */
@@ -61,12 +66,16 @@ export class OpenUpstream {
   readonly #isOwn: boolean;
   readonly #call: CallOptions;
   readonly #settings: CallSettings;
+  readonly #retries: Retries;
   readonly #requestFields: ForwardedFields;
   readonly #answerFields: ForwardedFields;
   readonly #isProxied: (name: string) => boolean;
   readonly #source: DescriptorSource;
 
-  /** @throws TypeError for an address or a rule that is none, Error for certificates or keys that cannot be read */
+  /**
+   * @throws TypeError for an address or a rule that is none, RangeError for a number out of range, Error for certificates
+   * or keys that cannot be read
+   */
   constructor(options: ProxiedUpstream, call: CallOptions) {
     const { upstream, tls } = options;
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = messageBytesMax } = call;
@@ -82,6 +91,7 @@ export class OpenUpstream {
       reloadEveryMs: options.reloadEveryMs,
     });
     this.#call = call;
+    this.#retries = new Retries(options.retry ?? "transparent");
     this.#requestFields = compileForwardRules("request", options.metadata);
     this.#answerFields = compileForwardRules("answer", options.answerMetadata);
     this.#settings = {
@@ -137,6 +147,7 @@ export class OpenUpstream {
       upstream: this.connections,
       method: new ClientMethod(method, this.#settings, createUpstreamCodec(method, binaryOptions)),
       decode: createAnswerDecoder(method, binaryOptions),
+      retries: this.#retries,
       requestFields: this.#requestFields,
       answerFields: this.#answerFields,
       timeoutMs,

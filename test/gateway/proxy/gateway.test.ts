@@ -1,0 +1,161 @@
+import { createServer, type Server } from "node:http";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createProxy, type ProxyOptions } from "../../../src/gateway/create-proxy.ts";
+import type { AnsweredRequest, GatewayOptions } from "../../../src/gateway/index.ts";
+import { createOpenApi } from "../../../src/gateway/openapi/index.ts";
+import { FileService } from "../../gen/files/v1/files_pb.ts";
+import { fieldValue } from "../../support/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { frameType } from "../../support/carriers/http2-frames.ts";
+import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { collect } from "../../support/collect.ts";
+import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
+import { startFiles } from "../../support/gateway/files.ts";
+import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
+import { startProxy } from "../../support/gateway/proxy.ts";
+import { grpcAnswer, envelope, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
+
+// What a gateway has, a proxy has too.
+
+const files = [GreenhouseService.file];
+const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
+  {
+    selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
+  },
+  {
+    selector: "greenhouse.v1.GreenhouseService.RecordReadings",
+    pattern: { case: "post", value: "/readings" },
+    body: "*",
+  },
+];
+
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+test("REST streams messages both ways, and errors in them", async () => {
+  await using upstream = await startGreenhouse({
+    async *watchReadings({ sensor, count }) {
+      for (let at = 0; at < count; at += 1) yield { sensor: `s${at}` };
+      if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
+    },
+    recordReadings: async (readings) => ({ count: (await collect(readings)).length }),
+  });
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, { upstreamOptions: { rules } });
+  const get = async (path: string): Promise<readonly [number, string]> => {
+    const answer = await fetch(proxy.baseUrl + path);
+    return [answer.status, await answer.text()];
+  };
+  const record = '{"code":5,"status":"NOT_FOUND","message":"no sensor","details":[]}';
+  expect(await get("/sensors/a/readings?count=2")).toEqual([200, '{"sensor":"s0"}\n{"sensor":"s1"}\n']);
+  expect(await get("/sensors/broken/readings?count=1")).toEqual([200, `{"sensor":"s0"}\n{"@error":${record}}\n`]);
+  expect(await get("/sensors/broken/readings")).toEqual([404, record]);
+  const body = '{"sensor":"a"}\n{"sensor":"b"}\n';
+  const headers = { "content-type": "application/x-ndjson" };
+  const answer = await fetch(`${proxy.baseUrl}/readings`, { method: "POST", headers, body });
+  expect([answer.status, await answer.text()]).toEqual([200, '{"count":2}']);
+  const broken = await fetch(`${proxy.baseUrl}/readings`, {
+    method: "POST",
+    headers,
+    body: '{"sensor":"a"}\n{"sensor":1}\n',
+  });
+  expect([broken.status, await broken.text()]).toEqual([400, expect.stringContaining("sensor")]);
+});
+
+test("bytes of google.api.HttpBody are answers and uploads", async () => {
+  const bytes = Buffer.from([0x00, 0xff, 0x0a]);
+  await using upstream = await startFiles("own", {
+    getFile: ({ name }, { responseHeader }) => {
+      responseHeader.set("content-disposition", `attachment; filename="${name}"`);
+      return { contentType: "image/png", data: bytes };
+    },
+  });
+  await using proxy = await startProxy(urlOf(upstream.address.port), [FileService.file]);
+  const { httpStatus, header, body } = await exchangeHttp1(proxy.address, {
+    httpMethod: "GET",
+    path: "/files/a.png",
+    header: [],
+  });
+  expect([httpStatus, fieldValue(header, "content-type"), fieldValue(header, "content-disposition"), body]).toEqual([
+    200,
+    "image/png",
+    'attachment; filename="a.png"',
+    bytes,
+  ]);
+});
+
+test("admit decides before anything is passed on, and sees what is asked for", async () => {
+  await using upstream = await startScriptedServer({});
+  const seen: unknown[] = [];
+  await using proxy = await startProxy(upstream.baseUrl, files, {
+    admit: ({ procedure, httpRoute, authorization }) => {
+      seen.push([procedure, httpRoute, authorization]);
+      throw new ConnectError("not you", Code.PermissionDenied);
+    },
+    rest: { errorRecord: (error, { httpStatus }) => ({ httpStatus, body: { said: error.rawMessage } }) },
+  });
+  const answer = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers: { authorization: "Bearer a" } });
+  expect([answer.status, await answer.text()]).toEqual([403, '{"said":"not you"}']);
+  expect(seen).toEqual([["/greenhouse.v1.GreenhouseService/GetReading", "/sensors/{sensor}/reading", "Bearer a"]]);
+  expect(upstream.connections).toBe(0);
+});
+
+test("pages of other origins, trusted proxies, endpoints, own services and onAnswer are as they are of a gateway", async () => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
+  const answers: AnsweredRequest[] = [];
+  const options: Partial<ProxyOptions> = {
+    cors: { origins: ["https://a.example"] },
+    trustedProxies: { addresses: ["127.0.0.1"] },
+    endpoints: [{ path: "/livez", open: true, answer: () => ({ httpStatus: 200, body: "live" }) }],
+    routes: (router) =>
+      router.service(FileService, { getFile: () => ({ contentType: "a/b", data: Buffer.from("own") }) }),
+    onAnswer: (answer) => void answers.push(answer),
+  };
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
+  const headers = { origin: "https://a.example", "x-forwarded-for": "192.0.2.7" };
+  const answer = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers });
+  expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, "https://a.example"]);
+  expect(answers.map(({ procedure, httpStatus, peer }) => [procedure, httpStatus, peer.address])).toEqual([
+    ["/greenhouse.v1.GreenhouseService/GetReading", 200, "192.0.2.7"],
+  ]);
+  expect(await (await fetch(`${proxy.baseUrl}/livez`)).text()).toBe("live");
+  expect(await (await fetch(`${proxy.baseUrl}/files/a`)).text()).toBe("own");
+});
+
+test("it is mounted in another server, answers Fetch, and describes itself", async () => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
+  const proxy = await createProxy({
+    upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: descriptorSetOf(...files) }],
+  });
+  const server: Server = createServer(proxy.handler);
+  const baseUrl = await listenOnLoopback(server);
+  expect(await (await fetch(`${baseUrl}/sensors/a/reading`)).text()).toBe('{"sensor":"a"}');
+  expect(await (await proxy.fetch(new Request("http://a/sensors/b/reading"))).text()).toBe('{"sensor":"b"}');
+  const { paths } = createOpenApi(proxy.services, { info: { title: "Greenhouse", version: "1" } });
+  expect(Object.keys(paths)).toEqual(["/sensors/{sensor}/reading", "/beds/{bed}:water"]);
+  server.close();
+  server.closeAllConnections();
+  await proxy.close();
+});
+
+test.each([
+  { retry: "transparent", requests: 2, httpStatus: 200 },
+  { retry: "off", requests: 1, httpStatus: 503 },
+] as const)(
+  "a call that was refused is sent $requests times with retry: $retry",
+  async ({ retry, requests, httpStatus }) => {
+    await using upstream = await startScriptedServer({
+      request: (connection, id) => {
+        if (connection.requests > 1) connection.send(...grpcAnswer(id, envelope(Buffer.alloc(0))));
+        // REFUSED_STREAM (RFC 9113 §7).
+        else connection.send({ type: frameType.resetStream, flags: 0, streamId: id, payload: Buffer.of(0, 0, 0, 7) });
+      },
+    });
+    await using proxy = await startProxy(upstream.baseUrl, files, { upstreamOptions: { retry } });
+    expect((await fetch(`${proxy.baseUrl}/sensors/a/reading`)).status).toBe(httpStatus);
+    expect(upstream.requests).toBe(requests);
+  },
+);
