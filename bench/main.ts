@@ -1,4 +1,5 @@
 import { bookScenarios } from "./book-scenarios.ts";
+import { clientScenarios } from "./client-scenarios.ts";
 import { canPin } from "./cores.ts";
 import { measureColdStarts } from "./cold-start.ts";
 import { type Figures, recordFigures } from "./figures.ts";
@@ -19,8 +20,10 @@ import { writePages } from "../tools/write-figures.ts";
 /** Scenarios of calls that are so cheap that watching them shows. */
 const watchedNames = ["rest", "connect", "grpc"];
 
+const all = [...scenarios, ...messageScenarios, ...libraryScenarios, ...bookScenarios, ...clientScenarios];
+
 const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--against REV]
-  NAMES: ${[...scenarios, ...messageScenarios, ...libraryScenarios, ...bookScenarios].map(({ name }) => name).join(",")}
+  NAMES: ${all.map(({ name }) => name).join(",")}
 npm run bench -- --watched  what metrics, traces at 1 %, and both cost; by default over ${watchedNames.join(", ")}
 npm run bench -- --rates    latency at one rate after the other
 npm run bench -- --start    time to the first answer
@@ -40,7 +43,7 @@ async function run(): Promise<void> {
   if (!canPin) console.log("There is no taskset: server and load share cores, and the figures mean less.");
   // How soon a server starts, what it holds on to and at which rate is not asked with large messages.
   const ofCalls = values.start || values.memory || values.rates || values.workers;
-  const measured = ofCalls ? scenarios : [...scenarios, ...messageScenarios, ...libraryScenarios, ...bookScenarios];
+  const measured = ofCalls ? scenarios : all;
   const only = values.only?.split(",") ?? defaultNames(ofCalls);
   for (const scenario of measured.filter(({ name }) => only?.includes(name) ?? true)) {
     console.log(`\n${scenario.title}\n`);
@@ -80,11 +83,11 @@ async function compare(scenario: Scenario): Promise<void> {
   using revision = values.against === undefined ? undefined : checkOut(values.against);
   const compared = revision === undefined ? scenario : against(scenario, revision);
   for (const reason of compared.absent ?? []) console.log(`${reason}\n`);
-  const all = await compareByTurns(contendersOf(compared), length);
-  console.log(formatTable(all));
+  const seen = await compareByTurns(contendersOf(compared), length);
+  console.log(formatTable(seen));
   // The docs compare this checkout as it is.
   if (values.record && !values.watched && revision === undefined)
-    record({ calls: { [scenario.name]: toCallFigures(all) } });
+    record({ calls: { [scenario.name]: toCallFigures(seen) } });
 }
 
 function take(part: Figures): void {

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { extname } from "node:path";
-import { pinned, serverCore } from "./cores.ts";
+import { loadCore, pinned, serverCore } from "./cores.ts";
 import { startNativeServer } from "./native-process.ts";
 import { nextMessage, stop, type RunningServer, type Usage } from "./running-server.ts";
 
@@ -19,6 +19,11 @@ export type Reply = { readonly kind: "listening"; readonly port: number } | ({ r
 export async function startServer(program: string, environment: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
   if (![".js", ".ts"].includes(extname(program))) return await startNativeServer(program, environment);
   return await startNode(pinned(serverCore, nodeCommand(program)), program, environment);
+}
+
+/** Starts a server program of node's on the core of the load: what calls are made to, where their callers are measured. */
+export function startBeside(program: string): Promise<RunningServer> {
+  return startNode(pinned(loadCore, nodeCommand(program)), program, {});
 }
 
 /** Starts a server program of node's on whatever core. */

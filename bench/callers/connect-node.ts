@@ -1,0 +1,8 @@
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { serveCalls } from "./serve-calls.ts";
+
+// createGrpcTransport of connect-node, on one connection.
+await serveCalls((baseUrl, { desc, input }) => {
+  const transport = createGrpcTransport({ baseUrl });
+  return () => transport.unary(desc, undefined, undefined, undefined, input);
+});

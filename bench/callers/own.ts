@@ -1,0 +1,11 @@
+import { type CalledMethod, serveCalls } from "./serve-calls.ts";
+import { importEntry } from "../servers/package-code.ts";
+
+// createGrpcTransport of this project, on one connection.
+const { createGrpcTransport } =
+  await importEntry<typeof import("../../src/gateway/client/entry.ts")>("gateway/client/entry");
+
+await serveCalls((baseUrl, { desc, input }: CalledMethod) => {
+  const transport = createGrpcTransport({ baseUrl });
+  return () => transport.unary(desc, undefined, undefined, undefined, input);
+});

@@ -1,0 +1,68 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { fileURLToPath } from "node:url";
+import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
+import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
+import { makeBook } from "../../test/support/gateway/books.ts";
+import { LibraryService } from "../../test/gen/library/v1/library_pb.ts";
+import { type LoadResult, percentilesOf } from "../load/load.ts";
+import { startBeside } from "../server-process.ts";
+import { EchoService } from "../servers/echo-service.ts";
+import { listen, serve } from "../servers/serve.ts";
+
+/** The RPC that callers call, and with what. */
+export interface CalledMethod {
+  readonly desc: DescMethodUnary;
+  readonly input: Message;
+}
+
+/** Makes one call. Rejects unless it is answered. */
+export type Call = () => Promise<unknown>;
+
+/** Calls that are open at once. */
+const callers = 64;
+
+const methods: Readonly<Record<string, CalledMethod & { readonly server: string }>> = {
+  small: {
+    desc: EchoService.method.echo,
+    input: create(BytesValueSchema, { value: Buffer.alloc(16) }),
+    server: "../servers/echo.ts",
+  },
+  book: { desc: LibraryService.method.createBook, input: makeBook(0), server: "../servers/library.ts" },
+};
+
+/**
+ * Runs a caller as the child of the driver. It calls a server of its own, on the load's core, for as long as the driver
+ * asks it to: the driver writes seconds to its port, and reads what it saw.
+ */
+export async function serveCalls(connect: (baseUrl: string, method: CalledMethod) => Call): Promise<void> {
+  const method = methods[process.env["CALLS"] ?? "small"];
+  if (method === undefined) throw new Error("CALLS names no method");
+  const { port } = await startBeside(fileURLToPath(new URL(method.server, import.meta.url)));
+  const call = connect(`http://127.0.0.1:${String(port)}`, method);
+  const control = createServer(async (socket) => {
+    const [asked]: Buffer[] = await once(socket, "data");
+    socket.end(JSON.stringify(await callFor(call, Number(asked))));
+  });
+  await serve(() => listen(control));
+}
+
+async function callFor(call: Call, durationS: number): Promise<LoadResult> {
+  const latencies: number[] = [];
+  const startedMs = performance.now();
+  const untilMs = startedMs + durationS * 1_000;
+  let failures = 0;
+  const run = async (): Promise<void> => {
+    for (let begunMs = performance.now(); begunMs < untilMs; begunMs = performance.now()) {
+      await call().catch(() => failures++);
+      latencies.push((performance.now() - begunMs) * 1_000);
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, run));
+  return {
+    requests: latencies.length,
+    failures,
+    durationS: (performance.now() - startedMs) / 1_000,
+    latencyUs: percentilesOf(Float64Array.from(latencies)),
+  };
+}
