@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
@@ -40,9 +39,11 @@ export async function serveCalls(connect: (baseUrl: string, method: CalledMethod
   if (method === undefined) throw new Error("CALLS names no method");
   const { port } = await startBeside(fileURLToPath(new URL(method.server, import.meta.url)));
   const call = connect(`http://127.0.0.1:${String(port)}`, method);
-  const control = createServer(async (socket) => {
-    const [asked]: Buffer[] = await once(socket, "data");
-    socket.end(JSON.stringify(await callFor(call, Number(asked))));
+  const control = createServer((socket) => {
+    socket.once("data", (seconds) => {
+      // It never rejects.
+      void callFor(call, Number(seconds)).then((result) => socket.end(JSON.stringify(result)));
+    });
   });
   await serve(() => listen(control));
 }

@@ -147,6 +147,16 @@ test.each([
     ],
     want: "ok",
   },
+  {
+    name: "answers as HTTP, in HTML",
+    first: (id: number) => [
+      headersFrame(id, [
+        [":status", "503"],
+        ["content-type", "text/html"],
+      ]),
+    ],
+    want: unhealthy,
+  },
   { name: "has one stream for all", first: says(notServing), opening: [setting(3, 1)], want: "ok" },
 ])("a server that $name gets calls, or they fail at once", async ({ first, opening, want }) => {
   await using server = await startWatchedServer(first, opening);
@@ -190,6 +200,20 @@ test("a server that ends its answer is asked again after a while", async () => {
   expect(await outcomeOf(client)).toBe(unhealthy);
   await expect.poll(() => outcomeOf(client), { timeout: 5_000, interval: 100 }).toBe("ok");
   expect({ answers, connections: server.connections }).toEqual({ answers: 2, connections: 1 });
+});
+
+test("a server that often says how it is runs out of no window", async () => {
+  await using server = await startWatchedServer(says(serving));
+  await using client = clientOf(server.baseUrl);
+  expect(await outcomeOf(client)).toBe("ok");
+  // 280,000 bytes, more than the window of a stream.
+  for (let i = 0; i < 40; i++) {
+    server.say((id) => [dataFrame(id, Buffer.concat(Array.from({ length: 1_000 }, () => serving)))]);
+    expect(await outcomeOf(client)).toBe("ok");
+  }
+  server.say((id) => [dataFrame(id, notServing)]);
+  await expect.poll(() => outcomeOf(client)).toBe(unhealthy);
+  expect({ watches: server.watches, connections: server.connections }).toEqual({ watches: 1, connections: 1 });
 });
 
 test("an upstream that watches its server is closed at once", async () => {
