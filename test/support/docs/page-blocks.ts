@@ -47,6 +47,12 @@ export const blockRules: readonly BlockRule[] = [
 
   { page: "docs/tutorial.md", run: { by: "test/package/tutorial.test.ts" } },
 
+  {
+    page: "docs/proxy.md",
+    language: "go",
+    run: { not: "grpc-go alone; the test of the other blocks has a server of the same services in its place" },
+  },
+  { page: "docs/proxy.md", run: { by: "test/examples/documented-proxy.test.ts" } },
   { page: "README.md", language: "sh", start: "npm init", run: { by: "test/package/first-program.test.ts" } },
   { page: "docs/gateway.md", language: "yaml", run: { by: "test/package/first-program.test.ts" } },
   { page: "README.md", language: "ts", start: "import { createGateway }", run: { by: "test/clients/readme.test.ts" } },

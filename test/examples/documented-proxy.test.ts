@@ -1,0 +1,73 @@
+import { writeFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { proxyCommand } from "../../src/gateway/command/proxy-command.ts";
+import { createProxy, parseServiceRules } from "../../src/gateway/create-proxy.ts";
+import { createHealthService, Health, Readiness } from "../../src/gateway/health/index.ts";
+import { createGateway } from "../../src/gateway/index.ts";
+import { createReflectionService, ServerReflection } from "../../src/gateway/reflection/index.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { within } from "../support/deadline.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+
+// docs/proxy.md: its command and its program before a server with the services of the one in Go, on a port of its own.
+
+const blocks = blocksRunBy("test/examples/documented-proxy.test.ts");
+const [yaml = "", session = "", program = ""] = ["yaml", "console", "ts"].map(
+  (language) => blocks.find((block) => block.language === language)?.text ?? "",
+);
+const [, command = "", serves = "", url = "", answer = ""] =
+  /^\$ npx @plantstore\/gateway proxy (.*)\n.*? (serves .*)\n\$ curl (.*)\n(.*)$/.exec(session) ?? [];
+
+const folder = createTempFolder();
+const upstream = createGateway({
+  routes: (router) => {
+    router.service(Health, createHealthService({ readiness: new Readiness({}), services: [] }));
+    router.service(ServerReflection, createReflectionService([Health, ServerReflection]));
+  },
+});
+let address: string;
+beforeAll(async () => {
+  address = `dns:127.0.0.1:${String((await upstream.listen({ host: "127.0.0.1" })).port)}`;
+  writeFileSync(folder.file("rules.yaml"), yaml);
+});
+afterAll(async () => {
+  await upstream.close();
+  folder[Symbol.dispose]();
+});
+
+test("the command serves what the page says, and curl is told it", async () => {
+  const words = command
+    .replace("dns:localhost:50051", address)
+    .replace("rules.yaml", folder.file("rules.yaml"))
+    .split(" ")
+    .map((word) => word.replaceAll("'", ""));
+  let stop: (() => void) | undefined;
+  const printed: string[] = [];
+  const done = proxyCommand([...words, "--port", "0"], {
+    print: (text) => void printed.push(text),
+    complain: (text) => void printed.push(text),
+    stopped: () => new Promise<void>((resolve) => (stop = resolve)),
+    onHangup: () => undefined,
+  });
+  await expect.poll(() => printed.length, { timeout: 10_000 }).toBe(1);
+  expect(printed[0]).toContain(` ${serves}`);
+  const response = await fetch(url.replace("http://127.0.0.1:8080", printed[0]?.split(" ")[0] ?? ""));
+  expect(await response.text()).toBe(answer);
+  stop?.();
+  expect(await within(done, "the end of the command")).toBe(0);
+});
+
+const services = (name: string): boolean => name.startsWith("grpc.health.");
+
+test("the program passes these options, and they serve the same", async () => {
+  const option = /upstreams: \[\{ upstream: "(.*?)", descriptors: "(.*?)", rules, services \}\]/.exec(program);
+  expect(option?.slice(1)).toEqual(["dns:localhost:50051", "reflection"]);
+  const rules = parseServiceRules(yaml);
+  const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors: "reflection", rules, services }] });
+  try {
+    const response = await proxy.fetch(new Request("http://localhost/health"));
+    expect(await response.text()).toBe(answer);
+  } finally {
+    await proxy.close();
+  }
+});
