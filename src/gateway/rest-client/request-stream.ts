@@ -74,9 +74,6 @@ export async function openStreamBody(
         controller.error(error);
       }
     },
-    async cancel() {
-      await rest.return?.();
-    },
   });
   return { contentType, body, failure: () => failure };
 }

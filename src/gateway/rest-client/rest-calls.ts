@@ -101,6 +101,7 @@ export class RestCalls {
   #send(call: RestCall, { rule, target }: RestRequest, header: Headers, body: FetchRequest["body"]): Promise<Response> {
     const url = this.settings.baseUrl + target;
     // Nothing that a URL parser changes may be sent: it would be another resource.
+    // No test can tell: whatever it would change was refused or escaped before.
     if (new URL(url).href !== url) throw new ConnectError(`${url} is not a URL as it stands`, Code.InvalidArgument);
     const { httpMethod } = rule;
     return sendRequest(

@@ -30,7 +30,6 @@ export async function sendRequest(
   try {
     response = await fetchFunction(url, request);
   } catch (error) {
-    if (signal.aborted || error instanceof ConnectError) throw error;
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
     throw new ConnectError(`the server gives no answer: ${reason}`, Code.Unavailable, undefined, undefined, error);
   }

@@ -328,10 +328,11 @@ test("a stream takes one message where the RPC takes one", async () => {
 });
 
 test("events are the same wherever their bytes are split", () => {
-  const text = "\ufeffdata: ä\r\ndata\rdata:b\n\n:c\nevent: x\r\rid: 1\nevent: y\ndata: {}\r\n\r\ndata: cut";
+  const text = "\ufeffdata: ä\r\ndata\rdata:b\n\n:c\nevent: x\r\rid: 1\ndata: 1\n\nevent: y\ndata: {}\r\n\r\ndata: cut";
   const bytes = Buffer.from(text);
   const whole = [
     { name: "message", data: "ä\n\nb" },
+    { name: "message", data: "1" },
     { name: "y", data: "{}" },
   ];
   for (let at = 0; at <= bytes.byteLength; at++) {
