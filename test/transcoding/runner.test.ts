@@ -68,8 +68,8 @@ function sending(...pieces: readonly string[]): (socket: Socket) => void {
 }
 
 /** Sends without an end, as fast as it is read. */
-function endless(socket: Socket, head: string): void {
-  const piece = "x".repeat(64 * 1024);
+function endless(socket: Socket, head: string, text = "x"): void {
+  const piece = text.repeat(64 * 1024);
   const more = (): void => {
     while (socket.writable && socket.write(piece));
   };
@@ -94,6 +94,11 @@ test.each<{ what: string; server: (socket: Socket) => void; says: string }>([
     says: "bad header line",
   },
   { what: "sends a header without an end", server: (s) => endless(s, ok), says: "header of more than 65536 bytes" },
+  {
+    what: "sends interim answers without an end",
+    server: (s) => endless(s, "", "HTTP/1.1 103 \r\n\r\n"),
+    says: "does not stop to answer",
+  },
   { what: "sends 100 MB and more", server: (s) => endless(s, `${ok}\r\n`), says: "more than 1048576 bytes" },
   {
     what: "announces 100 MB and sends them",
