@@ -23,7 +23,9 @@ with connect-node, grpc-gateway and Envoy. SET comes from \`buf build -o set.bin
   --all            lists every binding
   -h, --help       prints this
 
-Exit code: 0 if the gateway would start, 1 if not, 2 if what was given cannot be read.`;
+Exit code: 0 if the gateway would start, 1 if not, 2 if what was given cannot be read.
+
+The other command stands before a gRPC service in any language: npx @plantstore/gateway proxy --help`;
 
 /** Where a command writes to. */
 export interface Output {
