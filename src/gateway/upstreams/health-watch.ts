@@ -31,7 +31,6 @@ export class HealthWatch implements AnswerReceiver {
   readonly #backoff = new ConnectBackoff();
   #stream: ClientStream | undefined;
   #begunAtMs = 0;
-  #timer: NodeJS.Timeout | undefined;
   #stopped = false;
   /** What has come of a message that is not complete. */
   #rest: Uint8Array = noBytes;
@@ -118,15 +117,14 @@ export class HealthWatch implements AnswerReceiver {
   /** Takes the server for one that is not healthy, and asks again later. */
   #fail(): false {
     this.#drop();
-    if (this.#stopped || this.#timer !== undefined) return false;
+    if (this.#stopped) return false;
     const untilMs = this.#backoff.failed(this.#begunAtMs);
-    this.#timer = setTimeout(() => this.#again(), Math.max(0, untilMs - performance.now())).unref();
+    setTimeout(() => this.#again(), Math.max(0, untilMs - performance.now())).unref();
     this.#told(false);
     return false;
   }
 
   #again(): void {
-    this.#timer = undefined;
     if (this.#connection.room > 0) this.start();
     else this.#fail();
   }
