@@ -8,6 +8,6 @@ export { createServing, type Platform, type Serving, type ServingOptions } from 
 export type { CorsOptions } from "./cors.ts";
 export type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
 export { type Match, matchRequest } from "./match.ts";
-export type { FaultyRequest, OnFault } from "./faults.ts";
+export { type FaultyRequest, guardCallback, type OnFault } from "./faults.ts";
 export { beginAnswer } from "./stream-call.ts";
 export { type Admit, type AdmitRequest, type AnsweredRequest, idempotencyFieldKey } from "./hooks.ts";

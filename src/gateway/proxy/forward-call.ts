@@ -37,6 +37,7 @@ export function forwardUnary(target: ForwardTarget, message: Message, context: H
   const request = target.method.envelop(message);
   // Nothing is compressed for an upstream.
   if (request instanceof Promise) throw new TypeError("a request to an upstream is compressed");
+  const metadata = new AnswerMetadata(context, target.answerFields);
   return new Promise((resolve, reject) => {
     const answer = ({ message: answered }: UnaryAnswer): void => {
       try {
@@ -45,7 +46,6 @@ export function forwardUnary(target: ForwardTarget, message: Message, context: H
         reject(error);
       }
     };
-    const metadata = new AnswerMetadata(context, target.answerFields);
     new ForwardedUnary(initOf(target, context), request, metadata, answer, reject).start();
   });
 }

@@ -1,4 +1,4 @@
-import { type HeaderFields, isToken } from "../carriers/index.ts";
+import { type HeaderFields, isToken, requireField } from "../carriers/index.ts";
 import type { AdmitRequest } from "../calls/index.ts";
 import { withCode } from "../errors/index.ts";
 
@@ -22,11 +22,17 @@ export interface ForwardRules {
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string>>;
 }
 
+/** Fields to add, by their names in lower case. */
+export type AddedFields = ReadonlyMap<string, string>;
+
 /** {@link ForwardRules}, compiled. */
 export interface ForwardedFields {
+  /** Whether {@link added} wants to see requests. */
+  readonly seesRequest: boolean;
+  /** Returns the fields to add for a request. Throws what the program does, and TypeError for names that none may have. */
+  readonly added: (request: AdmitRequest) => AddedFields;
   /** Returns the fields to pass on, in lower case: name, value, … */
-  readonly of: (fields: HeaderFields, added: Readonly<Record<string, string>> | undefined) => string[];
-  readonly set: ForwardRules["set"];
+  readonly of: (fields: HeaderFields, added: AddedFields) => string[];
 }
 
 // What the next message has its own of, and what gRPC reads: nobody sets it by hand (RFC 9110 §7.6.1).
@@ -71,18 +77,23 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
     return name;
   };
   return {
-    set,
+    seesRequest: set !== undefined,
+    added: (request) => {
+      const added = new Map<string, string>();
+      for (const [name, value] of Object.entries(set?.(request) ?? {})) {
+        requireSettable(name.toLowerCase());
+        requireField(name, value);
+        added.set(name.toLowerCase(), value);
+      }
+      return added;
+    },
     of: (fields, added) => {
       const passed: string[] = [];
-      const replaced = added && new Map(Object.entries(added).map(([name, value]) => [name.toLowerCase(), value]));
       for (let at = 0; at < fields.length; at += 2) {
         const name = nameOf(fields[at] ?? "");
-        if (name !== undefined && replaced?.has(name) !== true) passed.push(name, fields[at + 1] ?? "");
+        if (name !== undefined && !added.has(name)) passed.push(name, fields[at + 1] ?? "");
       }
-      for (const [name, value] of replaced ?? []) {
-        requireSettable(name);
-        passed.push(name, value);
-      }
+      for (const [name, value] of added) passed.push(name, value);
       return passed;
     },
   };

@@ -2,7 +2,7 @@ import { type ContextKey, createContextKey, type HandlerContext } from "@connect
 import { type AdmitRequest, beginAnswer } from "../calls/index.ts";
 import type { HeaderFields } from "../carriers/index.ts";
 import { LazyHeaders } from "../protocols/index.ts";
-import type { ForwardedFields } from "./forward-rules.ts";
+import type { AddedFields, ForwardedFields } from "./forward-rules.ts";
 
 /** The key under which context values hold the request, where rules want to see it. */
 export const requestKey: ContextKey<AdmitRequest | undefined> = createContextKey<AdmitRequest | undefined>(undefined, {
@@ -16,35 +16,40 @@ export function forwardHeader(context: HandlerContext, fields: ForwardedFields):
   return fields.of(sent, addedBy(context, fields));
 }
 
-function addedBy({ values }: HandlerContext, { set }: ForwardedFields): Readonly<Record<string, string>> | undefined {
-  if (set === undefined) return undefined;
+function addedBy({ values }: HandlerContext, fields: ForwardedFields): AddedFields {
+  if (!fields.seesRequest) return nothing;
   const request = values.get(requestKey);
   if (request === undefined) throw new TypeError("an interceptor has replaced the context values of a proxied call");
-  return set(request);
+  return fields.added(request);
 }
+
+const nothing: AddedFields = new Map();
 
 /** Where what an upstream answers besides messages goes: the header and trailer of the caller's answer. */
 export class AnswerMetadata {
   readonly #context: HandlerContext;
   readonly #fields: ForwardedFields;
+  /** Known before the call is made, so that what the program throws is a fault of its own. */
+  readonly #added: AddedFields;
   #isComplete = false;
 
   constructor(context: HandlerContext, fields: ForwardedFields) {
     this.#context = context;
     this.#fields = fields;
+    this.#added = addedBy(context, fields);
   }
 
   /** Takes the header section; not one that is all of the answer, which is a trailer. */
   header(fields: HeaderFields): void {
     if (this.#isComplete) return;
-    append(this.#context.responseHeader, this.#fields.of(fields, addedBy(this.#context, this.#fields)));
+    append(this.#context.responseHeader, this.#fields.of(fields, this.#added));
     beginAnswer(this.#context);
   }
 
   /** Takes the trailer section. */
   trailer(fields: HeaderFields): void {
     this.#isComplete = true;
-    append(this.#context.responseTrailer, this.#fields.of(fields, undefined));
+    append(this.#context.responseTrailer, this.#fields.of(fields, nothing));
   }
 }
 

@@ -116,7 +116,7 @@ export class OpenUpstream {
 
   /** Whether rules see the request. */
   get seesRequest(): boolean {
-    return this.#requestFields.set !== undefined || this.#answerFields.set !== undefined;
+    return this.#requestFields.seesRequest || this.#answerFields.seesRequest;
   }
 
   /** Returns the binary FileDescriptorSet of the upstream, as it is by now. Rejects with what its source rejects with. */

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { Serving } from "../calls/index.ts";
+import { guardCallback, type Serving } from "../calls/index.ts";
 import { noBytes } from "../carriers/index.ts";
 import { withCode } from "../errors/index.ts";
 import type { Described } from "./descriptors.ts";
@@ -109,7 +109,8 @@ export class ProxyTable {
     const added = [...after].filter((name) => !before.has(name));
     const removed = [...before].filter((name) => !after.has(name));
     const report = { added, removed, problems };
-    if (isTold) this.#options.onReload?.(report);
+    // Nobody may wait for the reload, and what is proxied does not depend on it.
+    if (isTold) guardCallback("onReload", this.#options.onReload, this.serving.report)?.(report);
     return report;
   }
 

@@ -114,6 +114,22 @@ test.each([
   });
 });
 
+test("what onReload throws is a fault, and the reload stands", async () => {
+  const faults: string[] = [];
+  let set = keeping(GreenhouseService.file, (name) => name === "GetReading");
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read: () => Promise.resolve(set) } }],
+    onReload: () => {
+      throw new Error("no log");
+    },
+    onFault: (error, _what, _request, errorCode) => void faults.push(`${errorCode} ${String(error)}`),
+  });
+  set = keeping(GreenhouseService.file, () => true);
+  expect((await proxy.reload()).added).toHaveLength(4);
+  expect(faults).toEqual(["ERR_CALLBACK_FAILED Error: no log"]);
+  await proxy.close();
+});
+
 test("all problems of all upstreams are told at once", async () => {
   const upstreams = ["http://127.0.0.1:1", "http://127.0.0.1:2"].map((upstream) => ({
     upstream,
