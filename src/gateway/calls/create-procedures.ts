@@ -101,7 +101,9 @@ export function createProcedures(
 function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RpcOptions {
   const own = { ...base, ...override };
   if (own.grpc === false && own.grpcWeb === false && own.connect === false) {
-    throw new ConnectError("cannot create handler, all protocols are disabled", Code.InvalidArgument);
+    // Told to the program, as by Connect's router; no answer says it.
+    const problem = "cannot create handler, all protocols are disabled";
+    throw new ConnectError(problem, Code.InvalidArgument);
   }
   return { ...own, ...validateUniversalHandlerOptions(own) };
 }
