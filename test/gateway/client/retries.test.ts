@@ -123,7 +123,13 @@ const rows: readonly Row[] = [
     want: "Unavailable",
     attempts: 1,
   },
-  { name: "attempts that are refused, once each", steps: [refused, unavailable, refused, ok], want: "ok", attempts: 4 },
+  {
+    name: "attempts that are refused, once each",
+    steps: [refused, unavailable, refused, ok],
+    retry: { ...policy, maxAttempts: 2 },
+    want: "ok",
+    attempts: 4,
+  },
   {
     name: "a stream that is refused, without a policy",
     steps: [refused, ok],
