@@ -71,11 +71,16 @@ function fileSource(path: string, everyMs: number): DescriptorSource {
     },
     watch: (changed) => {
       let before = taken;
+      let told = taken;
       return every(everyMs, async () => {
         // A file that is missing is about to be replaced.
         const { fingerprint } = await look(path).catch(() => ({ fingerprint: taken }));
         // One that is being written is incomplete at first.
-        if (fingerprint !== taken && fingerprint === before) changed();
+        const isNew = fingerprint !== taken && fingerprint !== told;
+        if (isNew && fingerprint === before) {
+          told = fingerprint;
+          changed();
+        }
         before = fingerprint;
       });
     },
