@@ -1,12 +1,12 @@
-import { type HeaderFields, isToken, requireField } from "../carriers/index.ts";
+import { type HeaderFields, isToken, readHeaderField, requireField } from "../carriers/index.ts";
 import type { AdmitRequest } from "../calls/index.ts";
 import { withCode } from "../errors/index.ts";
 
 /**
  * Which header fields are passed on, in one direction. Names are compared without regard to case.
  *
- * Never passed on: what describes a connection or a message (RFC 9110 §7.6.1), what belongs to gRPC, Connect and
- * browsers, cookies, and fields that name the client of a proxy, which anybody can forge.
+ * Never passed on: what describes a connection or a message (RFC 9110 §7.6.1), what the field Connection names, what
+ * belongs to gRPC, Connect and browsers, cookies, and fields that name the client of a proxy, which anybody can forge.
  */
 export interface ForwardRules {
   /** The names that pass; a text may end in `*`. Default: all. */
@@ -89,9 +89,12 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
     },
     of: (fields, added) => {
       const passed: string[] = [];
+      const ofConnection = direction === "request" ? namesOfConnection(fields) : undefined;
       for (let at = 0; at < fields.length; at += 2) {
-        const name = nameOf(fields[at] ?? "");
-        if (name !== undefined && !added.has(name)) passed.push(name, fields[at + 1] ?? "");
+        const sent = fields[at] ?? "";
+        const name = nameOf(sent);
+        if (name === undefined || added.has(name) || ofConnection?.has(sent.toLowerCase()) === true) continue;
+        passed.push(name, fields[at + 1] ?? "");
       }
       for (const [name, value] of added) passed.push(name, value);
       return passed;
@@ -99,9 +102,19 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
   };
 }
 
+/** RFC 9110 §7.6.1: the fields that a caller says are for its connection alone. */
+function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefined {
+  const value = readHeaderField(fields, "connection");
+  // What nearly all connections of HTTP/1.1 say.
+  if (value === null || value === "keep-alive" || value === "close") return undefined;
+  return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
+}
+
 function matches(pattern: string | RegExp, name: string): boolean {
-  // With the flags g or y, a RegExp goes on where it has found something last.
-  if (typeof pattern !== "string") return new RegExp(pattern.source, pattern.flags.replaceAll(/[gy]/g, "")).test(name);
+  if (typeof pattern !== "string") {
+    // With the flags g or y, a RegExp goes on where it has found something last. Names are in lower case by now.
+    return new RegExp(pattern.source, `${pattern.flags.replaceAll(/[giy]/g, "")}i`).test(name);
+  }
   const text = pattern.toLowerCase();
   return text.endsWith("*") ? name.startsWith(text.slice(0, -1)) : name === text;
 }

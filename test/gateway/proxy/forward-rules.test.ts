@@ -75,6 +75,20 @@ describe("without rules", () => {
     expect(got).toEqual(own);
   });
 
+  test("fields that Connection names do not, however they are written", async () => {
+    const { got } = await pass(
+      [
+        ["X-Hop", "1"],
+        ["Connection", "close , x-HOP,authorization"],
+        ["Authorization", "Bearer a"],
+        ["X-Hops", "2"],
+      ],
+      {},
+      { metadata: { allow: ["*"] } },
+    );
+    expect(got).toEqual({ ...own, "x-hops": "2" });
+  });
+
   test("all others do, with their values", async () => {
     const sent = {
       authorization: "Bearer a",
@@ -111,6 +125,7 @@ describe("with rules", () => {
     { name: "names that are allowed pass", rules: { allow: ["X-a"] }, want: { "x-a": "1" } },
     { name: "beginnings that are allowed pass", rules: { allow: ["x-*"] }, want: { "x-a": "1", "x-b": "2" } },
     { name: "an expression chooses, however often", rules: { allow: [/^.-a$/g] }, want: { "x-a": "1", "y-a": "3" } },
+    { name: "an expression does not mind case", rules: { allow: [/^X-/], deny: [/B$/gi] }, want: { "x-a": "1" } },
     { name: "names that are denied do not", rules: { deny: ["X-*"] }, want: { "y-a": "3" } },
     { name: "denied counts above allowed", rules: { allow: ["x-*"], deny: [/b$/] }, want: { "x-a": "1" } },
     { name: "fields get other names", rules: { allow: ["x-a"], rename: { "X-A": "Z-A" } }, want: { "z-a": "1" } },
