@@ -56,10 +56,13 @@ function readHead(bytes: Buffer, from: number): Head | undefined {
 
 // RFC 9112 §6.3, in its order.
 function readBody(rest: Buffer, { status, header }: Head, method: string, hasEnded: boolean): Body {
-  if (method === "HEAD" || status === 204 || status === 304) return { bytes: Buffer.alloc(0), isWhole: true };
+  // What follows is none of the answer, but a case can see that it came.
+  if (method === "HEAD" || status === 204 || status === 304) return { bytes: rest, isWhole: true };
   if (/(?:^|,)\s*chunked$/i.test(fieldOf(header, "transfer-encoding") ?? "")) return readChunks(rest);
   const announced = fieldOf(header, "content-length");
   if (announced === undefined) return { bytes: rest, isWhole: hasEnded };
+  if (header.some(([name, value]) => name === "content-length" && value !== announced))
+    throw new NoAnswer("not HTTP", "announced two lengths");
   if (!/^\d+$/.test(announced)) throw new NoAnswer("not HTTP", `announced a length of ${JSON.stringify(announced)}`);
   return { bytes: rest.subarray(0, Number(announced)), isWhole: rest.length >= Number(announced) };
 }

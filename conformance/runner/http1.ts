@@ -30,6 +30,10 @@ export function createHttp1(base: URL): Exchange {
     function fail(kind: NoAnswer["kind"], message: string): void {
       reject(new NoAnswer(kind, message));
     }
+    function failed(message: string): void {
+      if (isConnected) fail("closed", `closed the connection (${message.trim()})`);
+      else fail("no server", message);
+    }
     function read(hasEnded: boolean): void {
       readAt = length;
       try {
@@ -48,9 +52,7 @@ export function createHttp1(base: URL): Exchange {
     });
     // After the answer is too late for an error: a server may close while it is still sent a body.
     socket.on("end", () => read(true));
-    socket.on("error", ({ message }) =>
-      length > 0 ? read(true) : fail(isConnected ? "closed" : "no server", message),
-    );
+    socket.on("error", ({ message }) => (length > 0 ? read(true) : failed(message)));
     socket.on("close", () => fail("closed", "closed the connection before an answer"));
     socket.write(toBytes(request, base));
     return promise.finally(() => {

@@ -11,7 +11,9 @@ export function createHttp2(base: URL): Exchange {
     const body = bodyOf(request);
     const timer = setTimeout(() => reject(new NoAnswer("late", `gave no answer within ${timeoutMs} ms`)), timeoutMs);
     let isConnected = false;
-    session.on("error", ({ message }) => reject(new NoAnswer(isConnected ? "closed" : "no server", message)));
+    session.on("error", ({ message }) =>
+      reject(isConnected ? new NoAnswer("closed", closedBy(message)) : new NoAnswer("no server", message)),
+    );
     session.on("close", () => reject(new NoAnswer("closed", "closed the connection before an answer")));
     session.on("connect", () => {
       isConnected = true;
@@ -42,6 +44,10 @@ function valuesOf([name, fields = []]: [string, readonly Field[] | undefined]): 
   return [name, more.length === 0 ? value : [value, ...more]];
 }
 
+function closedBy(message: string): string {
+  return `closed the connection (${message.trim()})`;
+}
+
 function readAnswer(
   stream: ClientHttp2Stream,
   resolve: (answer: Answer) => void,
@@ -63,7 +69,7 @@ function readAnswer(
     if (length > bodyLimitBytes) reject(new NoAnswer("too large", `answered with more than ${bodyLimitBytes} bytes`));
   });
   stream.on("end", () => end(true, "ended the stream before an answer"));
-  stream.on("error", (error) => end(false, error.message));
+  stream.on("error", (error) => end(false, closedBy(error.message)));
   stream.on("close", () => end(false, "closed the stream before an answer"));
 }
 

@@ -1,6 +1,7 @@
 import { type Case, type Expectation, isRecord, type Json } from "./case.ts";
 import { type Answer, fieldOf } from "./answer.ts";
 import { differences, show } from "./compare.ts";
+import { parseJson } from "./json-text.ts";
 import { readStream } from "./stream-forms.ts";
 
 /** What an answer is worth. */
@@ -19,9 +20,18 @@ export function judge({ expect, or }: Case, answer: Answer): Verdict {
 }
 
 function problemsOf(want: Expectation, answer: Answer): readonly string[] {
+  if ("items" in want) return streamProblems(want.items, want.error === true, answer);
+  // RFC 9112 §8: what is cut off is not taken for the whole, even if it can be read.
+  const cutOff = answer.isWhole ? [] : [`the answer broke off behind ${answer.body.length} bytes of its body`];
+  return [...wholeProblems(want, answer), ...cutOff];
+}
+
+function wholeProblems(
+  want: Exclude<Expectation, { readonly items: readonly Json[] }>,
+  answer: Answer,
+): readonly string[] {
   if ("rpc" in want) return echoProblems(want.rpc, want.message, answer);
   if ("refused" in want) return [...refusalProblems(want.refused, answer), ...headerProblems(want.header, answer)];
-  if ("items" in want) return streamProblems(want.items, want.error === true, answer);
   const { status, header, json, has = {}, base64, empty } = want;
   return [
     ...statusProblems([status], answer),
@@ -80,36 +90,28 @@ function headerProblems(header: Readonly<Record<string, string>> = {}, answer: A
 }
 
 function jsonProblems(want: Json, answer: Answer): readonly string[] {
-  const got = parse(textOf(answer));
+  const got = parseJson(textOf(answer));
   return got === undefined ? [`expected JSON, got ${show(textOf(answer))}`] : differences(want, got, { answer: true });
 }
 
 function memberProblems(name: string, want: Json, answer: Answer): readonly string[] {
-  const got = parse(textOf(answer));
+  const got = parseJson(textOf(answer));
   return differences({ [name]: want }, isRecord(got) ? { [name]: got[name] } : got, { answer: true });
 }
 
 function bytesProblems(base64: string, answer: Answer): readonly string[] {
   const got = answer.body.toString("base64");
-  return got === base64 && answer.isWhole ? [] : [`expected the bytes ${show(base64)}, got ${show(got)}`];
+  return got === base64 ? [] : [`expected the bytes ${show(base64)}, got ${show(got)}`];
 }
 
 /** The Echo that an answer is; the message in it is the JSON of the backend. */
 function echoOf(answer: Answer): { readonly rpc: string; readonly message: unknown } | undefined {
-  const value = parse(textOf(answer));
+  const value = parseJson(textOf(answer));
   if (!isRecord(value) || typeof value["rpc"] !== "string") return undefined;
   const { rpc, message } = value;
-  return { rpc, message: typeof message === "string" ? parse(message) : undefined };
+  return { rpc, message: typeof message === "string" ? parseJson(message) : undefined };
 }
 
 function textOf(answer: Answer): string {
   return answer.body.toString("utf8");
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

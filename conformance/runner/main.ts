@@ -4,14 +4,15 @@ import { parseArgs } from "node:util";
 import { type Need, needs, readCases } from "./case.ts";
 import { createHttp1 } from "./http1.ts";
 import { createHttp2 } from "./http2.ts";
-import { hasFailed, type ReportForm, reportForms, writeReport, writeSummary } from "./report.ts";
+import { hasFailed, type ReportForm, reportForms, tally, writeReport, writeSummary } from "./report.ts";
 import { createPattern, readKnownFailing, type Result, run } from "./run.ts";
 
 const help = `transcoding-conformance --base http://127.0.0.1:8080 [options]
 
 Sends cases of google.api.http to a server of the echo contract and compares what its backend was asked.
 
-  --base URL             the server: http or https, a port, a path before all others
+  --base URL             the server: http or https, a port, a path before all others; a certificate of an
+                         authority of your own is trusted by NODE_EXTRA_CA_CERTS=FILE
   --http2                over HTTP/2, with prior knowledge if the base is http
   --only PATTERN         only the cases with this id, in which * stands for any text; may be repeated
   --without NEED         without the cases that need ${needs.join(", ")};
@@ -30,6 +31,9 @@ class UsageError extends Error {}
 
 /** A case ends by then, in ms: long for a busy machine, short for a thousand cases. */
 const defaultTimeoutMs = "5000";
+
+/** Progress is told at least as often as this, in ms: a server that hangs takes hours. */
+const progressMs = 10_000;
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
@@ -63,9 +67,12 @@ async function main(): Promise<number> {
   const form = parseForm(values.report);
   const exchange = values.http2 ? createHttp2(base) : createHttp1(base);
   const results: Result[] = [];
+  let toldAt = performance.now();
   for await (const result of run(cases, { exchange, timeoutMs: parseTimeout(values.timeout), without, knownFailing })) {
     results.push(result);
-    if (results.length % 100 === 0) process.stderr.write(`${results.length} of ${cases.length}\n`);
+    if (results.length % 100 !== 0 && performance.now() - toldAt < progressMs) continue;
+    toldAt = performance.now();
+    process.stderr.write(`${results.length} of ${cases.length}, ${tally(results).fail} failed\n`);
   }
   process.stdout.write(writeReport(results, form));
   if (form !== "text") process.stderr.write(`${writeSummary(results)}\n`);

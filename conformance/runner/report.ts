@@ -105,6 +105,7 @@ function escape(text: string): string {
   return text
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
     .replaceAll('"', "&quot;")
     .replaceAll(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, "\u{fffd}");
 }
@@ -130,5 +131,6 @@ function writeMarkdown(results: readonly Result[]): string {
 }
 
 function inCell(problems: readonly string[]): string {
-  return problems.join("; ").replaceAll(/[\r\n]+/g, " ");
+  // As code, so that nothing a server says is taken for Markdown or HTML.
+  return problems.map((problem) => `\`${problem.replaceAll("`", "'").replaceAll(/[\r\n]+/g, " ")}\``).join("; ");
 }

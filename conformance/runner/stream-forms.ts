@@ -1,6 +1,7 @@
 import { isRecord } from "./case.ts";
 import type { Answer } from "./answer.ts";
 import { fieldOf } from "./answer.ts";
+import { bracketsOf, parseJson } from "./json-text.ts";
 
 /** The messages of a stream, and whether an error ended it. */
 export interface StreamedItems {
@@ -40,7 +41,7 @@ function readEvents(text: string): readonly unknown[] | undefined {
     const lines = block.split("\n");
     const data = lines.flatMap((line) => /^data: ?(.*)$/.exec(line)?.[1] ?? []).join("\n");
     const name = lines.flatMap((line) => /^event: ?(.*)$/.exec(line)?.[1] ?? [])[0] ?? "message";
-    const value = parse(data);
+    const value = parseJson(data);
     if (name === "message" && value !== undefined) values.push(value);
     if (/error/i.test(name)) values.push({ error: value ?? null });
   }
@@ -48,18 +49,10 @@ function readEvents(text: string): readonly unknown[] | undefined {
 }
 
 function readValues(text: string): readonly unknown[] | undefined {
-  const whole = parse(text);
+  const whole = parseJson(text);
   if (Array.isArray(whole)) return whole;
-  const values = splitValues(text).map(parse);
+  const values = splitValues(text).map(parseJson);
   return values.includes(undefined) ? undefined : values;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Splits objects that follow each other, with or without white space between them. */
@@ -67,12 +60,9 @@ function splitValues(text: string): readonly string[] {
   const pieces: string[] = [];
   let depth = 0;
   let begin = 0;
-  // Strings are taken whole, so that no brace in them counts.
-  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]]/gs)) {
-    if (token === "{" || token === "[") depth++;
-    if (token !== "}" && token !== "]") continue;
-    depth--;
-    if (depth !== 0) continue;
+  for (const { index, step } of bracketsOf(text)) {
+    depth += step;
+    if (step === 1 || depth !== 0) continue;
     pieces.push(text.slice(begin, index + 1));
     begin = index + 1;
   }

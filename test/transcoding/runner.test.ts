@@ -111,11 +111,49 @@ test.each<{ what: string; server: (socket: Socket) => void; says: string }>([
     says: "bad chunk",
   },
   { what: "announces a length that is none", server: sending(`${ok}content-length: 1e3\r\n\r\n`), says: "a length of" },
+  {
+    what: "announces two lengths",
+    server: sending(`${ok}content-length: ${echo.length}\r\ncontent-length: 5\r\n\r\n${echo}`),
+    says: "announced two lengths",
+  },
+  {
+    what: "breaks off behind JSON that can be read",
+    server: sending(`${ok}content-length: 500\r\n\r\n${echo}`),
+    says: "broke off behind 30 bytes",
+  },
+  {
+    what: "breaks off between chunks",
+    server: sending(`${ok}transfer-encoding: chunked\r\n\r\n${echo.length.toString(16)}\r\n${echo}\r\n`),
+    says: "broke off behind 30 bytes",
+  },
 ])("a server that $what fails its case", async ({ server, says }) => {
   await using served = await serve(server);
   const [result] = await runAgainst(served.url, some("query.none"));
   expect(result?.outcome).toBe("fail");
   expect(result?.problems.join()).toContain(says);
+});
+
+test.each([
+  { id: "answer.return.nothing", what: "objects in objects", body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}` },
+  { id: "stream.count.1", what: "objects in objects", body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}` },
+  { id: "stream.count.1", what: "quotes that never end", body: '"\\'.repeat(500_000) },
+])("$id fails, and does not stop the run, when it is answered with a megabyte of $what", async ({ id, body }) => {
+  await using served = await serve(sending(`${ok}\r\n${body}`));
+  const results = await runAgainst(served.url, some(id));
+  expect(results.map(({ outcome }) => outcome)).toEqual(["fail"]);
+});
+
+test("a body behind the answer to HEAD is seen", async () => {
+  await using served = await serve(sending(`${ok}content-length: 2\r\n\r\n{}`));
+  const [result] = await runAgainst(served.url, some("method.head"));
+  expect(result?.problems).toEqual(['expected no body, got "{}"']);
+});
+
+test("what a server says is no markup of a report", async () => {
+  await using served = await serve(sending(`HTTP/1.1 500 \r\n\r\n]]>\`<b>`));
+  const results = await runAgainst(served.url, some("query.none"));
+  expect(writeReport(results, "junit")).toContain("]]&gt;`&lt;b&gt;");
+  expect(writeReport(results, "md")).toContain(`: \`expected the status 200, got 500 with "]]>'<b>"\`\n`);
 });
 
 test("a server that hangs fails each case in its time, and not the run", async () => {
