@@ -138,13 +138,13 @@ export const kinds: readonly Kind[] = [
     ],
     invalid: [
       { name: "letters", text: "abc" },
-      { name: "yes", text: "yes" },
       { name: "two", text: "2" },
     ],
     open: [
       { name: "one", text: "1", json: true },
       { name: "capitals", text: "TRUE", json: true },
       { name: "letter", text: "t", json: true },
+      { name: "yes", text: "yes", json: true },
     ],
   },
   {

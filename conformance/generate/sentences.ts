@@ -1,7 +1,8 @@
 /** The sections that the generated cases cite. */
 export const sentences = {
-  path: "google/api/http.proto, HttpRule, Rules for HTTP mapping 1 (path), and the examples above them",
-  query: "google/api/http.proto, HttpRule, Rules for HTTP mapping 1 (query), and the examples above them",
+  path: "google/api/http.proto, HttpRule, Rules for HTTP mapping 1 (path), Special notes; ProtoJSON, Representation of each type",
+  query:
+    "google/api/http.proto, HttpRule, Rules for HTTP mapping 1 (query), Special notes; ProtoJSON, Representation of each type",
   repeated: "google/api/http.proto, HttpRule, Rules for HTTP mapping 1 (repeated fields in the query)",
   jsonName: "ProtoJSON, Field names as JSON keys; google/api/http.proto names query parameters by field paths alone",
   range: "ProtoJSON, Out of range numeric values; protobuf conformance suite, Required …FieldTooLarge and …TooSmall",

@@ -119,7 +119,7 @@ function named({ name: kind, valid }: Kind): readonly Line[] {
       sentence: sentences.jsonName,
       request: { method: "GET", target: `/v1/query?${field}=${escaped(text)}` },
       expect: asked("Query", field, json),
-      or: [refused],
+      or: [refused, asked("Query", field, undefined)],
     })),
     {
       id: `query.${kind}.repeated`,
