@@ -76,13 +76,16 @@ class ProxyServer {
   }
 
   async run(): Promise<number> {
-    const stopped = this.#settings.checks ? new Promise<never>(() => undefined) : this.#terminal.stopped();
+    const { checks } = this.#settings;
+    const stopped = checks ? new Promise<never>(() => undefined) : this.#terminal.stopped();
+    // From the start: a hangup that nobody listens to ends the process.
+    if (!checks) this.#terminal.onHangup(() => this.#reload());
     let admin: Gateway | undefined;
     try {
       admin = await this.#openAdmin();
       this.#proxy = await this.#open(stopped);
       if (this.#proxy === undefined) return 0;
-      if (this.#settings.checks) return this.#report(this.#proxy);
+      if (checks) return this.#report(this.#proxy);
       await this.#listen(this.#proxy);
       await stopped;
       this.#readiness.startDraining();
@@ -91,7 +94,8 @@ class ProxyServer {
     } finally {
       await this.#proxy?.close();
       await admin?.close();
-      await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
+      // Calls have had their time; what is left was asked before there was a proxy.
+      await Promise.all(this.#upstreams.map((upstream) => upstream.drain(0)));
     }
   }
 
@@ -105,13 +109,18 @@ class ProxyServer {
     return admin;
   }
 
-  /** Opens the proxy. With `--wait`, resolves to `undefined` if it is told to stop before there are descriptors. */
+  /** Opens the proxy; resolves to `undefined` if it is told to stop before there are descriptors. */
   async #open(stopped: Promise<unknown>): Promise<ProxyGateway | undefined> {
+    const told = stopped.then(() => undefined);
     // Imported here, so that the package has each of its entries in one file.
     const { createProxy } = await import("../create-proxy.ts");
     for (let problem = ""; ;) {
+      const opening = createProxy(this.#options());
       try {
-        return await createProxy(this.#options());
+        const proxy = await Promise.race([opening, told]);
+        // What it waits for may never come; if it does after all, nobody is left to close it.
+        if (proxy === undefined) opening.then((late) => late.close()).catch(() => undefined);
+        return proxy;
       } catch (error) {
         if (!this.#settings.waits || this.#settings.checks) throw error;
         if (messageOf(error) !== problem) this.#terminal.complain(`waits for descriptors: ${messageOf(error)}`);
@@ -151,16 +160,16 @@ class ProxyServer {
     measureGateway(this.#metrics, proxy);
     measureReadiness(this.#metrics, this.#readiness);
     const at = await proxy.listen({ host, port, ...(readTls && { tls: readTls() }) });
-    this.#terminal.onHangup(() => this.#reload(proxy));
     const names = proxy.services.map(({ typeName }) => typeName).join(", ");
     this.#terminal.print(`${toUrl(readTls ? "https" : "http", at)} serves ${names}`);
   }
 
-  #reload(proxy: ProxyGateway): void {
-    void proxy.reload();
+  /** Reads descriptors and certificates again, once there is something that is served by them. */
+  #reload(): void {
+    void this.#proxy?.reload();
     try {
       const tls = this.#settings.readTls?.();
-      if (tls !== undefined) proxy.setSecureContext(tls);
+      if (tls !== undefined) this.#proxy?.setSecureContext(tls);
     } catch (error) {
       this.#terminal.complain(`the certificate stays as it was: ${messageOf(error)}`);
     }

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { connect } from "node:tls";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
@@ -10,6 +11,7 @@ import { createReflectionService, ServerReflection } from "../../../src/gateway/
 import { file_plantstore_v1_plant_service } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { file_streams_v1_stream_service } from "../../gen/streams/v1/stream_service_pb.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
+import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
@@ -89,7 +91,9 @@ class Running {
   }
 
   hangUp(): void {
-    this.#reload?.();
+    // As the system does with a process that has no handler.
+    if (this.#reload === undefined) throw new TypeError("a hangup ends the process");
+    this.#reload();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -225,6 +229,22 @@ test("with --wait it serves as soon as there are descriptors, and is not ready b
 test("with --wait it ends when it is told to, also before there are descriptors", async () => {
   await using running = proxy("--upstream", "http://127.0.0.1:1", "--descriptors", folder.file("never"), "--wait");
   await expect.poll(() => running.complaints.length).toBe(1);
+});
+
+test("it ends at once when it is told to while an upstream is silent, and lives through a hangup", async () => {
+  const silent = createServer(() => undefined);
+  const connected = once(silent, "connection");
+  const upstream = await listenOnLoopback(silent);
+  const tls = ["--tls-cert", write("early-cert.pem", pem.cert), "--tls-key", write("early-key.pem", pem.key)];
+  const started = performance.now();
+  {
+    await using running = proxy("--upstream", upstream, "--reflection", ...tls);
+    await within(connected, "a connection");
+    running.hangUp();
+  }
+  // A connection may take 20 s, and calls may go on for 10 s.
+  expect(performance.now() - started).toBeLessThan(8_000);
+  silent.close();
 });
 
 test("why an upstream does not answer is told once, and not to callers", async () => {
