@@ -89,15 +89,15 @@ export async function readProxySettings(words: readonly string[]): Promise<Proxy
       rules: outside,
       ignoreUnregistered: true,
     },
-    timeoutMs: readNumber("timeout-ms", values["timeout-ms"], timeoutMsMax),
-    timeoutMaxMs: readNumber("timeout-max-ms", values["timeout-max-ms"], timeoutMsMax),
-    upstreamTls: readUpstreamTls(values),
+    timeoutMs: readNumber("timeout-ms", values["timeout-ms"], 1, timeoutMsMax),
+    timeoutMaxMs: readNumber("timeout-max-ms", values["timeout-max-ms"], 1, timeoutMsMax),
+    upstreamTls: readUpstreamTls(upstreams, values),
     host: values.host ?? "127.0.0.1",
-    port: readNumber("port", values.port, portMax) ?? 8080,
+    port: readNumber("port", values.port, 0, portMax) ?? 8080,
     readTls: readOwnTls(values["tls-cert"], values["tls-key"]),
     cors: cors.length === 0 ? undefined : { origins: cors.includes("*") ? "*" : cors },
     hasDocs: values["no-docs"] !== true,
-    adminPort: readNumber("admin-port", values["admin-port"], portMax),
+    adminPort: readNumber("admin-port", values["admin-port"], 0, portMax),
     checks: values.check === true,
     waits: values.wait === true,
   };
@@ -143,11 +143,11 @@ function parseWords(words: readonly string[]) {
   }
 }
 
-function readNumber(name: string, text: string | undefined, most: number): number | undefined {
+function readNumber(name: string, text: string | undefined, least: number, most: number): number | undefined {
   if (text === undefined) return undefined;
   const number = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (number <= most) return number;
-  throw new InputProblem(`--${name} is a number from 0 to ${most}, not ${text}`);
+  if (number >= least && number <= most) return number;
+  throw new InputProblem(`--${name} is a number from ${least} to ${most}, not ${text}`);
 }
 
 function readOwnTls(cert: string | undefined, key: string | undefined): ProxySettings["readTls"] {
@@ -156,17 +156,23 @@ function readOwnTls(cert: string | undefined, key: string | undefined): ProxySet
   return () => ({ cert: readPem(cert), key: readPem(key) });
 }
 
-function readUpstreamTls(values: {
-  readonly "upstream-ca"?: string | undefined;
-  readonly "upstream-cert"?: string | undefined;
-  readonly "upstream-key"?: string | undefined;
-  readonly "upstream-name"?: string | undefined;
-}): UpstreamTls | undefined {
+function readUpstreamTls(
+  upstreams: readonly string[],
+  values: {
+    readonly "upstream-ca"?: string | undefined;
+    readonly "upstream-cert"?: string | undefined;
+    readonly "upstream-key"?: string | undefined;
+    readonly "upstream-name"?: string | undefined;
+  },
+): UpstreamTls | undefined {
   const { "upstream-ca": ca, "upstream-cert": cert, "upstream-key": key, "upstream-name": servername } = values;
   if ((cert === undefined) !== (key === undefined)) {
     throw new InputProblem("--upstream-cert and --upstream-key belong together");
   }
   if (ca === undefined && cert === undefined && servername === undefined) return undefined;
+  const plain = upstreams.find((upstream) => /^(?:http|unix):/i.test(upstream));
+  // Else calls, and the credentials in them, would go there in the clear although TLS was asked for.
+  if (plain !== undefined) throw new InputProblem(`${plain} is without TLS, which --upstream-ca and its like ask for`);
   return {
     ...(ca !== undefined && { ca: readPem(ca) }),
     ...(cert !== undefined && { cert: readPem(cert) }),

@@ -12,7 +12,7 @@ import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes } from "../carriers/index.ts";
 import { type CallSettings, ClientMethod, Retries, type RetryPolicy } from "../client/index.ts";
 import type { OutsideHttpRule } from "../rest/index.ts";
-import { createUpstream, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
+import { createUpstream, requireRange, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "../zlib/index.ts";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type Described, readDescriptors } from "./descriptors.ts";
@@ -79,6 +79,8 @@ export class OpenUpstream {
   constructor(options: ProxiedUpstream, call: CallOptions) {
     const { upstream, tls } = options;
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = messageBytesMax } = call;
+    requireTimeout("timeoutMs", options.timeoutMs);
+    requireTimeout("timeoutMaxMs", options.timeoutMaxMs);
     this.options = options;
     this.#isOwn = typeof upstream === "string";
     this.connections =
@@ -182,6 +184,10 @@ function registerMethod(router: ConnectRouter, method: AnyMethod, target: Forwar
 
 async function* single<T>(message: T): AsyncGenerator<T> {
   yield message;
+}
+
+function requireTimeout(name: string, timeoutMs: number | undefined): void {
+  if (timeoutMs !== undefined) requireRange(name, timeoutMs, 1, Number.MAX_SAFE_INTEGER);
 }
 
 /** What every server has for its own operation. */

@@ -301,13 +301,24 @@ describe("what cannot be used is said, with exit code 2, or 1 if it is the upstr
       words: [...local, "--descriptors", set, "--port", "65536"],
       says: "--port is a number from 0 to 65535, not 65536",
     },
-    { words: [...local, "--descriptors", set, "--timeout-ms", "1s"], says: "--timeout-ms is a number from 0 to" },
+    { words: [...local, "--descriptors", set, "--timeout-ms", "1s"], says: "--timeout-ms is a number from 1 to" },
+    { words: [...local, "--descriptors", set, "--timeout-ms", "0"], says: "--timeout-ms is a number from 1 to" },
+    { words: [...local, "--descriptors", set, "--timeout-max-ms", "0"], says: "--timeout-max-ms is a number from 1" },
+    ...["http://127.0.0.1:1", "HTTP://127.0.0.1:1", "unix:/p"].flatMap((upstream) =>
+      ["--upstream-ca", "--upstream-name"].map((option) => ({
+        words: ["--upstream", upstream, "--descriptors", set, option, set],
+        says: `${upstream} is without TLS`,
+      })),
+    ),
     { words: [...local, "--descriptors", set, "--tls-cert", set], says: "--tls-cert and --tls-key belong together" },
     {
       words: [...local, "--descriptors", set, "--upstream-key", set],
       says: "--upstream-cert and --upstream-key belong",
     },
-    { words: [...local, "--descriptors", set, "--upstream-ca", "/none"], says: "/none cannot be read: ENOENT" },
+    {
+      words: ["--upstream", "https://127.0.0.1:1", "--descriptors", set, "--upstream-ca", "/none"],
+      says: "/none cannot be read: ENOENT",
+    },
     { words: [...local, "--descriptors", set, "--rest", "strict"], says: "--rest knows no strict, only lenient" },
     { words: [...local, "--descriptors", set, "--rules", "/none"], says: "/none cannot be read: ENOENT" },
     { words: [...local, "--descriptors", "/none"], says: "it cannot serve: ENOENT", exitCode: 1 },

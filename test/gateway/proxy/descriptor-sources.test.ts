@@ -54,9 +54,14 @@ test("reflection is read again after so many milliseconds, and told of only if i
 
 test("a URL that is no file, and a time that is none, are refused", async () => {
   const upstream = "http://127.0.0.1:1";
-  const create = (more: Pick<ProxiedUpstream, "descriptors" | "reloadEveryMs">): Promise<unknown> =>
+  const create = (more: Omit<ProxiedUpstream, "upstream">): Promise<unknown> =>
     createProxy({ upstreams: [{ upstream, ...more }] });
   await expect(create({ descriptors: new URL("https://a/b") })).rejects.toThrow("The URL must be of scheme file");
+  for (const name of ["timeoutMs", "timeoutMaxMs"]) {
+    for (const value of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      await expect(create({ descriptors: new Uint8Array(), [name]: value })).rejects.toThrow(`${name} must be from 1`);
+    }
+  }
   await expect(create({ descriptors: "reflection", reloadEveryMs: 0 })).rejects.toThrow("reloadEveryMs must be from 1");
 });
 
