@@ -36,7 +36,9 @@ export function readAnswerError(
   const own = record === undefined ? undefined : readErrorRecord?.(record, httpStatus);
   if (own !== undefined) return own;
   const standard = codeOfHttpStatus(httpStatus);
-  const found = isObject(record) ? readRecord(record, registry) : undefined;
+  // The streams of Google's APIs have it in an array.
+  const [outer] = Array.isArray(record) ? record : [record];
+  const found = isObject(outer) ? readRecord(outer, registry) : undefined;
   const message = found?.message ?? `HTTP status ${httpStatus}`;
   const error = new ConnectError(message, found?.code ?? standard, header);
   error.details.push(...(found?.details ?? []));

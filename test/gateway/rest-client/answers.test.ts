@@ -67,6 +67,12 @@ describe("error records", () => {
       want: { code: Code.PermissionDenied, rawMessage: "no" },
     },
     {
+      name: "a stream of Google's APIs",
+      status: 429,
+      body: [{ error: { code: 429, message: "slowly", status: "RESOURCE_EXHAUSTED" } }],
+      want: { code: Code.ResourceExhausted, rawMessage: "slowly" },
+    },
+    {
       name: "the plant store",
       status: 400,
       body: { error: 5, message: "no plant" },
