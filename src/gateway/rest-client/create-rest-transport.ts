@@ -84,11 +84,13 @@ class RestTransport implements Transport {
     const known = registry ?? jsonOptions.registry;
     const { useProtoFieldName = false, enumAsInteger = false, ignoreUnknownFields = true } = jsonOptions;
     const base = readBaseUrl(baseUrl);
+    // The fetch of a browser refuses to be a method of anything else.
+    const send: typeof fetch = (input, init) => fetch(input, init);
     this.#interceptors = [...interceptors];
     this.#defaultTimeoutMs = defaultTimeoutMs;
     this.#calls = new RestCalls({
       baseUrl: base,
-      fetch: (input, init) => fetch(input, init),
+      fetch: send,
       messages: {
         write: { useProtoFieldName, enumAsInteger, ...(known && { registry: known }) },
         read: { unknownFields: ignoreUnknownFields ? "ignore" : "reject", ...(known && { registry: known }) },
@@ -99,7 +101,7 @@ class RestTransport implements Transport {
     });
     if (options.onUnbound !== "connect") return;
     const json = { ignoreUnknownFields, useProtoFieldName, enumAsInteger, ...(known && { registry: known }) };
-    const calls = { baseUrl: base, fetch, interceptors, readMaxBytes, defaultTimeoutMs, jsonOptions: json };
+    const calls = { baseUrl: base, fetch: send, interceptors, readMaxBytes, defaultTimeoutMs, jsonOptions: json };
     this.#fallback = createConnectFallback(calls);
   }
 

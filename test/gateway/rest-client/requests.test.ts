@@ -340,11 +340,18 @@ test("an extension is refused in a query, if it is known", () => {
   expect(() => write(kitchenSinkRegistry)).toThrow("kitchensink.v1.Legacy: a query has no extensions");
 });
 
+/** The fetch of a browser, which refuses to be the method of anything. */
+function windowFetch(this: unknown, ...request: Parameters<typeof fetch>): Promise<Response> {
+  return this === undefined ? fetch(...request) : Promise.reject(new TypeError("Illegal invocation"));
+}
+
 test("an RPC without a rule fails, or is called by Connect's protocol", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, { choice: {} }));
   const { baseUrl } = server;
   const call = (onUnbound: "fail" | "connect") =>
-    createClient(Shelves, createRestTransport({ baseUrl, onUnbound })).chooseShelf({ shelf: { theme: "x" } });
+    createClient(Shelves, createRestTransport({ baseUrl, onUnbound, fetch: windowFetch })).chooseShelf({
+      shelf: { theme: "x" },
+    });
   await expect(call("fail")).rejects.toMatchObject({ code: Code.Unimplemented });
   expect(server.seen).toEqual([]);
   await call("connect");
