@@ -211,7 +211,8 @@ function readBaseUrl(text: string): string {
   const page =
     typeof location === "object" && location !== null && "href" in location ? String(location.href) : undefined;
   const url = new URL(text, page);
-  const isPlain = url.search === "" && url.hash === "" && url.username === "" && url.password === "";
+  // An empty query is not in `search`, but paths behind its question mark would be none.
+  const isPlain = !/[?#]/.test(url.href) && url.username === "" && url.password === "";
   if (!/^https?:$/.test(url.protocol) || !isPlain)
     throw new TypeError(`baseUrl ${text} is not a URL such as https://host`);
   return url.href.replace(/\/+$/, "");

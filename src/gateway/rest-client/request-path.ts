@@ -60,7 +60,8 @@ function expandVariable(
 ): readonly string[] {
   // Whether or not a slash is escaped: some servers decode the path before they split it.
   const pieces = text.split("/");
-  const bad = pieces.find((piece) => piece === "" || piece === "." || piece === "..");
+  // To some of them a backslash is a slash.
+  const bad = pieces.includes("") ? "" : text.split(/[/\\]/).find((piece) => piece === "." || piece === "..");
   if (bad !== undefined) throw new Refusal(`${name}: a path may lose a segment "${bad}"`);
   const segments = isMultiSegment ? pieces : [text];
   if (!fits(segments, template)) throw new Refusal(`${name}: does not match "${template.map(printSegment).join("/")}"`);
@@ -82,15 +83,18 @@ function printSegment(segment: TemplateSegment): string {
 }
 
 /**
- * Reads a path back: as google/api/http.proto says, and as servers do that decode it before they look for slashes and
- * verbs. The first reading must lead to the rule and these values, the second there or nowhere.
+ * Reads a path back: as google/api/http.proto says, and as behind servers that decode slashes, colons or both before
+ * somebody looks for segments and verbs. The first reading must lead to the rule and these values, the others there or
+ * nowhere.
  */
 function requireReading(rule: RestRule, path: string, values: readonly string[]): void {
-  const readings = [path, path.replaceAll("%2F", "/").replaceAll("%3A", ":")];
-  for (const [at, reading] of readings.entries()) {
+  const withSlashes = path.replaceAll("%2F", "/");
+  const withColons = path.replaceAll("%3A", ":");
+  const withBoth = withSlashes.replaceAll("%3A", ":");
+  for (const reading of new Set([path, withSlashes, withColons, withBoth])) {
     const match = rule.routes.match(rule.httpMethod, reading);
     if (match.kind !== "binding") {
-      if (at > 0) continue;
+      if (reading !== path) continue;
       throw new Refusal(`the path ${path} matches no rule`);
     }
     const isOwn = match.binding === rule.pattern;

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message, Registry } from "@bufbuild/protobuf";
 import { isFieldSet, isMessage } from "@bufbuild/protobuf";
-import { asFieldValues, type BoundFields, hasCustomJsonRepresentation, loadField } from "../json/index.ts";
+import { asFieldValues, type BoundFields, findField, hasCustomJsonRepresentation, loadField } from "../json/index.ts";
 import { Refusal } from "./refusal.ts";
 import { escapeUrlText, type UrlTexts } from "./url-texts.ts";
 
@@ -35,7 +35,7 @@ function parametersOf(
   for (const field of desc.fields) {
     const below = bound?.get(field);
     if (below === "whole") continue;
-    const name = prefix + (style.useProtoFieldName ? field.name : field.jsonName);
+    const name = prefix + (style.useProtoFieldName || !isOwnJsonName(field) ? field.name : field.jsonName);
     const write = style.texts(field);
     if (write === undefined) {
       if (isFieldSet(message, field)) parameters.push(...messageParameters(field, message, below, name, style));
@@ -46,6 +46,11 @@ function parametersOf(
     }
   }
   return parameters;
+}
+
+/** Returns whether a server knows a field by its JSON name: not if it has a dot, or is the name of another field. */
+function isOwnJsonName(field: DescField): boolean {
+  return !field.jsonName.includes(".") && findField(field.parent, field.jsonName) === field;
 }
 
 function messageParameters(

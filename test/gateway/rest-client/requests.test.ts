@@ -100,6 +100,12 @@ const requests: readonly { name: string; method: DescMethodUnary; sink: Sink; wa
     sink: { fString: "x:peek" },
     want: "GET /v1/archive/x%3Apeek",
   },
+  {
+    name: "a value that is a verb's where only colons are decoded, by the next binding",
+    method: plain,
+    sink: { fString: "x/y:peek" },
+    want: "GET /v1/archive/x/y%3Apeek",
+  },
   { name: "a zero, if no binding has anything else", method: remove, sink: {}, want: "DELETE /v1/sinks/0" },
   { name: "a verb", method: close, sink: { fString: "door" }, want: "POST /v1/verbs/door:close {}" },
   { name: "a colon before a verb", method: close, sink: { fString: "a:b" }, want: "POST /v1/verbs/a%3Ab:close {}" },
@@ -204,6 +210,10 @@ const refusals: readonly { name: string; method: DescMethodUnary; sink: Sink; wa
       { name: `${text} in several segments`, method: matchRest, sink: { fString: text }, want },
       { name: `${text} in one segment`, method: any, sink: { fString: text }, want },
     ];
+  }),
+  ...["a\\..\\b", "..\\b", "a/b\\."].map((text) => {
+    const want = expect.stringMatching(/^f_string: a path may lose a segment "\.{1,2}"$/);
+    return { name: `${text}, whose backslashes may be slashes`, method: any, sink: { fString: text }, want };
   }),
   {
     name: "a lone surrogate in a path",
@@ -360,9 +370,14 @@ test("an RPC without a rule fails, or is called by Connect's protocol", async ()
   ]);
 });
 
-test.each(["ftp://host", "http://user:secret@host", "http://host/?a=b", "http://host/#a", "nothing"])(
-  "%s is no base URL",
-  (baseUrl) => {
-    expect(() => createRestTransport({ baseUrl })).toThrow(TypeError);
-  },
-);
+test.each([
+  "ftp://host",
+  "http://user:secret@host",
+  "http://host/?a=b",
+  "http://host/?",
+  "http://host/api/#",
+  "http://host/#a",
+  "nothing",
+])("%s is no base URL", (baseUrl) => {
+  expect(() => createRestTransport({ baseUrl })).toThrow(TypeError);
+});
