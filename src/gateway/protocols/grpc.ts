@@ -82,10 +82,9 @@ export function setStatus(trailer: Headers, error: ConnectError): void {
   appendOwnMetadata(trailer, error);
   // Connect's function wants an error without metadata, which takes a fifth of what a refusal costs in all.
   if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error));
-  else {
-    trailer.set("grpc-status", String(error.code));
-    trailer.set("grpc-message", encodeURIComponent(error.rawMessage));
-  }
+  else trailer.set("grpc-status", String(error.code));
+  // Not encodeURIComponent, as Connect's has it: grpc-js shows its callers "%3A" and "%2C" as they come.
+  trailer.set("grpc-message", encodeURI(error.rawMessage));
   const retryAfter = error.metadata.get("retry-after");
   if (retryAfter === null || !delaySeconds.test(retryAfter) || trailer.has(pushback)) return;
   trailer.set(pushback, String(Number(retryAfter) * 1000));

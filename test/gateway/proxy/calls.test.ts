@@ -165,6 +165,22 @@ test("errors of an upstream have their details as JSON on REST, and their metada
   });
 });
 
+// gRPC over HTTP/2, "Status-Message"; grpc-js shows its callers what is escaped without need as it is on the wire.
+test.each([
+  { name: "no details", details: [] },
+  { name: "details", details: [{ desc: ReadingSchema, value: { sensor: "tank" } }] },
+])("the message of an error with $name is escaped only where gRPC wants it", async ({ details }) => {
+  await using upstream = await startGreenhouse({
+    waterBed: () => {
+      throw new ConnectError("tank 1: 50% left, é @ /a?b=c#d&e", Code.NotFound, undefined, details);
+    },
+  });
+  await using proxy = await startProxy(urlOf(upstream), files);
+  const answer = await exchangeHttp2(proxy.address, grpcRequest(waterBed, Buffer.alloc(0)));
+  const message = fieldValue([...answer.header, ...answer.trailer], "grpc-message");
+  expect(message).toBe("tank%201:%2050%25%20left,%20%C3%A9%20@%20/a?b=c#d&e");
+});
+
 function postWater(proxy: TestProxy, ...header: HttpRequest["header"]): ReturnType<typeof exchangeHttp1> {
   return exchangeHttp1(proxy.address, {
     httpMethod: "POST",
