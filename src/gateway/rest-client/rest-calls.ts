@@ -39,8 +39,26 @@ export class RestCalls {
     this.#sendsDeadline = !isOfOtherOrigin(settings.baseUrl);
   }
 
-  /** Makes a unary call. Rejects with a ConnectError, or with what ended the signal. */
-  async unary(call: RestCall, message: Message): Promise<{ readonly header: Headers; readonly message: Message }> {
+  /** Makes a unary call. Rejects with a ConnectError, which says so if the signal ended the call. */
+  async unary(call: RestCall, message: Message): Promise<UnaryAnswer> {
+    try {
+      return await this.#unary(call, message);
+    } catch (error) {
+      throw endOf(call.signal, error);
+    }
+  }
+
+  /** Makes a call with a stream of messages on either side. Rejects as {@link unary} does, and so do the messages. */
+  async stream(call: RestCall, input: AsyncIterable<Message>): Promise<StreamAnswer> {
+    try {
+      const { header, messages } = await this.#stream(call, input);
+      return { header, messages: untilAborted(call.signal, messages) };
+    } catch (error) {
+      throw endOf(call.signal, error);
+    }
+  }
+
+  async #unary(call: RestCall, message: Message): Promise<UnaryAnswer> {
     const request = call.method.write(message);
     const { rule, body } = request;
     const reader = this.#readerOf(rule);
@@ -50,11 +68,7 @@ export class RestCalls {
     return { header: response.headers, message: await this.#readWhole(reader, response) };
   }
 
-  /** Makes a call with a stream of messages on either side. Rejects as {@link unary} does, and so do the messages. */
-  async stream(
-    call: RestCall,
-    input: AsyncIterable<Message>,
-  ): Promise<{ readonly header: Headers; readonly messages: AsyncIterable<Message> }> {
+  async #stream(call: RestCall, input: AsyncIterable<Message>): Promise<StreamAnswer> {
     const { methodKind } = call.method.desc;
     const response =
       methodKind === "server_streaming" ? await this.#askForStream(call, input) : await this.#sendStream(call, input);
@@ -130,6 +144,32 @@ export class RestCalls {
     }
     return reader;
   }
+}
+
+/** The answer of a unary call. */
+interface UnaryAnswer {
+  readonly header: Headers;
+  readonly message: Message;
+}
+
+/** The answer of a call with a stream of messages on either side. */
+interface StreamAnswer {
+  readonly header: Headers;
+  readonly messages: AsyncIterable<Message>;
+}
+
+async function* untilAborted(signal: AbortSignal, messages: AsyncIterable<Message>): AsyncGenerator<Message, void> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw endOf(signal, error);
+  }
+}
+
+/** Returns why a call ended: what fails after its signal was aborted fails because of that. */
+function endOf(signal: AbortSignal, error: unknown): unknown {
+  // Not every version of Connect that is supported asks by itself.
+  return signal.aborted ? ConnectError.from(signal.reason, Code.Canceled) : error;
 }
 
 /** An answer, and the rule by which it was asked for. */
