@@ -41,7 +41,7 @@ const protocolFields =
 
 /** What is said to this server alone, and what anybody can say of a client. */
 const requestFields =
-  /^(?:access-control-|connect-|content-|proxy-|sec-|x-forwarded-|(?:accept|accept-charset|accept-encoding|cf-connecting-ip|cookie|expect|forwarded|max-forwards|priority|true-client-ip|via|x-client-ip|x-grpc-web|x-real-ip|x-server-timeout)$)/;
+  /^(?:access-control-|connect-|content-|proxy-|sec-|x-envoy-|x-forwarded-|x-original-|(?:accept|accept-charset|accept-encoding|cf-connecting-ip|cookie|expect|fastly-client-ip|forwarded|max-forwards|priority|true-client-ip|via|x-client-ip|x-cluster-client-ip|x-grpc-web|x-real-ip|x-server-timeout)$)/;
 
 /** What this server says itself. */
 const answerFields = /^(?:access-control-|connect-|proxy-|(?:alt-svc|date|server|set-cookie|via)$)/;

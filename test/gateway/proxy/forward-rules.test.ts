@@ -44,6 +44,7 @@ describe("without rules", () => {
     "Connect-Protocol-Version",
     "Content-Language",
     "Cookie",
+    "Fastly-Client-IP",
     "Forwarded",
     "Grpc-Accept-Encoding",
     "Grpc-Metadata-User",
@@ -55,8 +56,13 @@ describe("without rules", () => {
     "Trailer",
     "Upgrade",
     "Via",
+    "X-Cluster-Client-IP",
+    "X-Envoy-External-Address",
+    "X-Envoy-Upstream-Rq-Timeout-Ms",
     "X-Forwarded-For",
     "X-Forwarded-Host",
+    "X-Original-Forwarded-For",
+    "X-Original-URL",
     "X-Real-IP",
   ])("%s does not go to the upstream, allowed or not", async (name) => {
     const { got } = await pass([[name, "1"]], {}, { metadata: { allow: ["*"] } });
