@@ -70,7 +70,7 @@ test("only a version before a release is published under a tag of its own", () =
 });
 
 test("packages say where the project is found, by one value", () => {
-  expect(publishedAddresses("https://a.example/b", "gateway")).toEqual({
+  expect(publishedAddresses("https://a.example/b", "src/gateway")).toEqual({
     homepage: "https://a.example/b#readme",
     bugs: "https://a.example/b/issues",
     repository: { type: "git", url: "git+https://a.example/b.git", directory: "src/gateway" },
@@ -78,5 +78,5 @@ test("packages say where the project is found, by one value", () => {
 });
 
 test("nothing points to an address that the project does not have", () => {
-  expect(publishedAddresses(undefined, "gateway")).toEqual({});
+  expect(publishedAddresses(undefined, "src/gateway")).toEqual({});
 });

@@ -67,12 +67,12 @@ function membersBeforeExports(exports: Manifest["exports"]): object {
 }
 
 /** Returns where a package is found, if the project has an address: one value, in its own package.json. */
-export function publishedAddresses(repository: string | undefined, folder: string): object {
+export function publishedAddresses(repository: string | undefined, directory: string): object {
   if (repository === undefined) return {};
   return {
     homepage: `${repository}#readme`,
     bugs: `${repository}/issues`,
-    repository: { type: "git", url: `git+${repository}.git`, directory: `src/${folder}` },
+    repository: { type: "git", url: `git+${repository}.git`, directory },
   };
 }
 
@@ -96,7 +96,7 @@ export function publishedManifest(manifest: Manifest, folder: string, commandFol
   ]);
   return {
     ...Object.fromEntries(Object.entries(manifest).filter(([member]) => member !== "private")),
-    ...publishedAddresses(repository, folder),
+    ...publishedAddresses(repository, `src/${folder}`),
     exports: Object.fromEntries(exported),
     ...membersBeforeExports(manifest.exports),
     ...(commands.length > 0 && { bin: Object.fromEntries(commands) }),
