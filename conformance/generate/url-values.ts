@@ -70,7 +70,7 @@ function placed(
       expect: refused,
       or: [asked(rpc, field, json)],
     })),
-    ...spaced(kind, field, rpc, get, id),
+    ...spaced(kind, field, rpc, place, get, id),
   ];
 }
 
@@ -79,6 +79,7 @@ function spaced(
   kind: string,
   field: string,
   rpc: string,
+  place: string,
   get: (text: string) => Line["request"],
   id: (name: string) => string,
 ): readonly Line[] {
@@ -94,7 +95,7 @@ function spaced(
   ];
   return texts.map(([name, text]) => ({
     id: id(name),
-    title: `${JSON.stringify(text)} as ${kind}`,
+    title: `${JSON.stringify(text)} in a ${place} as ${kind}`,
     level: "should",
     sentence: sentences.open,
     request: get(text),
