@@ -28,6 +28,11 @@ interface Program {
 }
 
 const token = 'const token = process.env["TOKEN"] ?? "";';
+const deleteOverTransport = `import { createClient } from "@connectrpc/connect";
+import { PlantService } from "plantstore/connect";
+const headers = { authorization: \`Bearer \${token}\` };
+await createClient(PlantService, transport).deletePlant({ id: 42n }, { headers });
+console.log("deleted");`;
 const routes = 'import routes from "./routes.js";';
 const listen = 'const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });';
 
@@ -166,6 +171,20 @@ opened.value.close?.();`,
     start: 'import { createClient } from "@connectrpc/connect";\nimport { createGrpcTransport',
     before: token,
     after: 'console.log("deleted");',
+    prints: ["deleted"],
+  },
+  {
+    page: "docs/clients.md",
+    start: "import { MethodOptions_IdempotencyLevel as Level }",
+    before: token,
+    after: deleteOverTransport,
+    prints: ["deleted"],
+  },
+  {
+    page: "docs/clients.md",
+    start: "import { createGrpcTransport, createUpstream }",
+    before: token,
+    after: deleteOverTransport,
     prints: ["deleted"],
   },
   {
@@ -315,6 +334,7 @@ function programOf({ page, text }: PageBlock): Program {
 function writeProgram({ text, line }: PageBlock, { before = "", after = "" }: Program, port: number): string {
   const replaced = text
     .replaceAll("plants.example:443", `localhost:${String(port)}`)
+    .replaceAll("dns:plants:50051", `https://localhost:${String(port)}`)
     .replaceAll("https://plants.example", `https://localhost:${String(port)}`)
     .replaceAll("https://id.example", provider.issuer)
     .replaceAll("port: 8080", "port: 0")

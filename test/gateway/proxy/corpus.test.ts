@@ -5,6 +5,7 @@ import { Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
 import { type Http1Connection, openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../../support/carriers/http2-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../support/gateway/kitchen-sink.ts";
+import { isSince } from "../../support/peer-version.ts";
 import { startProxy, type TestProxy } from "../../support/gateway/proxy.ts";
 import { askedBy, corpusGroups, expectAnswer, toRequest } from "../corpus/asking.ts";
 
@@ -30,7 +31,9 @@ afterAll(async () => {
 describe.each(corpusGroups)("in the corpus of $name, through a proxy,", ({ rows: group }) => {
   // The echo of a message of 100 levels has 101: more than readers of protobuf take.
   const shallow = group.filter((row) => row.rule !== "a path of 100 names");
-  const rows = shallow.map((row) => ({ ...row, asked: askedBy(row) }));
+  // Before 2.16, protobuf-es forgets a key `__proto__` of a map, which the upstream reads by it.
+  const kept = shallow.filter((row) => isSince("@bufbuild/protobuf", "2.16") || !askedBy(row).includes('"__proto__":'));
+  const rows = kept.map((row) => ({ ...row, asked: askedBy(row) }));
   let http1: Http1Connection;
 
   beforeAll(async () => {
