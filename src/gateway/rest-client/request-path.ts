@@ -29,20 +29,20 @@ export function writePath(rule: RestRule, message: Message, texts: UrlTexts): st
   return path;
 }
 
-/** Returns the value of a variable as text; `""` if it is not set. */
-export function findVariableText({ path }: RuleVariable, message: Message, texts: UrlTexts): string {
+/** Returns the value of a variable as text; `undefined` if it is not set. */
+export function findVariableText({ path }: RuleVariable, message: Message, texts: UrlTexts): string | undefined {
   let fields: FieldValues = asFieldValues(message);
   for (const field of path.slice(0, -1)) {
     const child = loadField(fields, field);
-    if (child === undefined) return "";
+    if (child === undefined) return undefined;
     fields = asFieldValues(child);
   }
-  return texts(leafOf(path))?.(fields)[0] ?? "";
+  return texts(leafOf(path))?.(fields)[0];
 }
 
 function variableText(variable: RuleVariable, message: Message, texts: UrlTexts): string {
   const text = findVariableText(variable, message, texts);
-  if (text === "") throw new Refusal(`${variable.name}: is not set, or empty`);
+  if (text === undefined || text === "") throw new Refusal(`${variable.name}: is not set, or empty`);
   return text;
 }
 

@@ -94,11 +94,11 @@ export class RestMethod {
   writeLater(rule: RestRule, message: Message): RequestBody {
     const problems: string[] = [];
     const body = this.#attempt(problems, () => {
-      const set = rule.variables.find((variable) => findVariableText(variable, message, this.#texts) !== "");
+      const set = rule.variables.find((variable) => findVariableText(variable, message, this.#texts) !== undefined);
       if (set !== undefined) throw new Refusal(`${set.name}: only the first message of a stream can set it`);
       const query = writeQuery(this.desc.input, message, bodyOf(rule), this.#query);
       if (query !== "") throw new Refusal(`${query.split("=", 1)[0]}: only the first message of a stream can set it`);
-      return this.writePiece(rule, message);
+      return this.#writePiece(rule, message);
     });
     if (body === undefined) throw this.#refusal(problems);
     if (isRawBody(rule) && body.contentType !== undefined) {
@@ -107,8 +107,19 @@ export class RestMethod {
     return body;
   }
 
-  /** Returns the body of a message as a piece of a stream, where even a field that is not set takes a line. */
-  writePiece(rule: RestRule, message: Message): RequestBody {
+  /**
+   * Returns the body of the first message of a stream, where even a field that is not set takes a line.
+   *
+   * @throws ConnectError `InvalidArgument` that names the field
+   */
+  writeFirst(rule: RestRule, message: Message): RequestBody {
+    const problems: string[] = [];
+    const body = this.#attempt(problems, () => this.#writePiece(rule, message));
+    if (body === undefined) throw this.#refusal(problems);
+    return body;
+  }
+
+  #writePiece(rule: RestRule, message: Message): RequestBody {
     const found = this.#bindings.find((binding) => binding.rule === rule)?.writeBody(message);
     const field = findProtoField(this.desc.input, rule.pattern.body);
     if (found === undefined && field?.message?.typeName === "google.protobuf.Value") {

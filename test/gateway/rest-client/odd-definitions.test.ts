@@ -7,10 +7,12 @@ import {
   FileDescriptorSetSchema,
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
-import { ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { RestMethod } from "../../../src/gateway/rest-client/rest-method.ts";
+import { compileRestRules } from "../../../src/gateway/rest-client/rest-rule.ts";
 import { http } from "../../gen/google/api/annotations_pb.ts";
+import { KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // Definitions that protoc takes, and whose requests could be read as something else.
 
@@ -74,4 +76,25 @@ test.each([
 ])("a field is called by its own name in a query if its JSON name $name", ({ names }) => {
   const [list] = defineRpcs(names, ["/x"]);
   expect(targetOf(list, { a: "1", text: "2" })).toMatch(/^\/x\?a=1&(?:text|other)=2$/);
+});
+
+// No RPC of these streams; they are written as one that does would write them.
+test.each([
+  { name: "a Value that is not set", body: "value", write: "writeFirst", want: "value: is not set, which a line" },
+  {
+    name: "a later Value that is not set",
+    body: "value",
+    write: "writeLater",
+    want: "value: is not set, which a line",
+  },
+  { name: "a later text of a path, though empty", body: "*", write: "writeLater", want: "choice_text: only the first" },
+] as const)("$name is refused in a stream", ({ body, write, want }) => {
+  const method = body === "*" ? KitchenSink.method.replace : KitchenSink.method.update;
+  const rule = compileRestRules(method).findLast(({ pattern }) => pattern.body === body);
+  if (rule === undefined) throw new Error("there is no such rule");
+  const message = create(SinkSchema, { choice: { case: "choiceText", value: "" } });
+  const rest = new RestMethod(method, { write: {}, read: {}, registry: undefined });
+  expect(() => rest[write](rule, body === "*" ? message : create(SinkSchema))).toThrow(
+    expect.objectContaining({ code: Code.InvalidArgument, rawMessage: expect.stringContaining(`: ${want}`) }),
+  );
 });
