@@ -72,14 +72,14 @@ export class RestCalls {
     const { methodKind } = call.method.desc;
     const response =
       methodKind === "server_streaming" ? await this.#askForStream(call, input) : await this.#sendStream(call, input);
-    const { rule, answer } = response;
+    const { rule, answer, failure } = response;
     const reader = this.#readerOf(rule);
     if (methodKind === "client_streaming") {
       return { header: answer.headers, messages: once(await this.#readWhole(reader, answer)) };
     }
     const { errors, readMaxBytes } = this.settings;
     const messages = readAnswerStream(answer, { rule, reader, errors, messageBytesMax: readMaxBytes });
-    return { header: answer.headers, messages };
+    return { header: answer.headers, messages: failure === undefined ? messages : orFailure(messages, failure) };
   }
 
   async #askForStream(call: RestCall, input: AsyncIterable<Message>): Promise<Answered> {
@@ -98,7 +98,7 @@ export class RestCalls {
     const { contentType, body, failure } = await openStreamBody(method, rule, first, opened);
     try {
       const header = this.#headerOf(call, this.#acceptOf(rule), contentType);
-      return { rule, answer: await this.#send(call, request, header, body) };
+      return { rule, answer: await this.#send(call, request, header, body), failure };
     } catch (error) {
       throw failure() ?? error;
     }
@@ -176,6 +176,8 @@ function endOf(signal: AbortSignal, error: unknown): unknown {
 interface Answered {
   readonly rule: RestRule;
   readonly answer: Response;
+  /** Why the request broke off, which the answer's end does not tell; `undefined` if it was sent as a whole. */
+  readonly failure?: () => unknown;
 }
 
 /** Returns the request of a stream without messages, whose path no message can name. */
@@ -202,6 +204,15 @@ function isOfOtherOrigin(baseUrl: string): boolean {
 function toGrpcTimeout(timeoutMs: number): string {
   const milliseconds = Math.ceil(timeoutMs);
   return milliseconds < 100_000_000 ? `${milliseconds}m` : `${Math.min(Math.ceil(timeoutMs / 1000), 99_999_999)}S`;
+}
+
+/** Yields the messages of an answer. If they break off because the request did, that is the error. */
+async function* orFailure(messages: AsyncIterable<Message>, failure: () => unknown): AsyncGenerator<Message, void> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw failure() ?? error;
+  }
 }
 
 async function* once<Value>(value: Value): AsyncGenerator<Value, void> {

@@ -318,6 +318,27 @@ describe("a stream of the client", () => {
   });
 });
 
+test("what a client throws after its answer has begun is the error of its call", async () => {
+  await using files = await startFiles("own", {
+    async *pipe(pieces) {
+      for await (const { data } of pieces) yield { data };
+    },
+  });
+  const client = createClient(FileService, createRestTransport({ baseUrl: `http://127.0.0.1:${files.address.port}` }));
+  const answered = Promise.withResolvers<unknown>();
+  async function* halves() {
+    yield file("x");
+    await answered.promise;
+    throw new ConnectError("mine", Code.Aborted);
+  }
+  const seen: string[] = [];
+  const read = async (): Promise<void> => {
+    for await (const { data } of client.pipe(halves())) answered.resolve(seen.push(Buffer.from(data).toString()));
+  };
+  await expect(within(read(), "the end")).rejects.toMatchObject({ code: Code.Aborted, rawMessage: "mine" });
+  expect(seen).toEqual(["x"]);
+});
+
 test("a stream takes one message where the RPC takes one", async () => {
   const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
   const method = Catalog.method.watchBooks;
