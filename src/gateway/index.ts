@@ -43,6 +43,6 @@ export { errorCodeOf, type GatewayErrorCode } from "./errors/index.ts";
 export type { HeaderReader, Limits, Peer } from "./carriers/index.ts";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";
 export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";
-export type { NodeHandler } from "./node-handler.ts";
+export type { NodeHandler, NodeServerResponse } from "./node-handler.ts";
 export { clientNetwork, isAddressOrNetwork, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
 export { type AcceptItem, type Protocol, readAccept } from "./protocols/index.ts";

@@ -14,6 +14,19 @@ import {
 import { type Match, matchRequest, type Serving } from "./calls/index.ts";
 
 /**
+ * An answer of node:http or node:http2. Their types say in different words that `write` takes the same, and without the
+ * words in common nobody could call it.
+ */
+export type NodeServerResponse = (ServerResponse | Http2ServerResponse) & {
+  write(chunk: string | Uint8Array, callback?: (error: Error | null | undefined) => void): boolean;
+  write(
+    chunk: string | Uint8Array,
+    encoding: BufferEncoding,
+    callback?: (error: Error | null | undefined) => void,
+  ): boolean;
+};
+
+/**
  * A request handler for node's HTTP servers, which Express and Fastify (`req.raw`, `reply.raw`) can call too.
  *
  * Where a body parser has read the body, what it has left in `request.body` is taken for it: bytes, text, or a value that
@@ -24,7 +37,7 @@ import { type Match, matchRequest, type Serving } from "./calls/index.ts";
  */
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
-  response: ServerResponse | Http2ServerResponse,
+  response: NodeServerResponse,
   next?: (error?: Error) => void,
 ) => void;
 

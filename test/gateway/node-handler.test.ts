@@ -361,6 +361,19 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       expect(asked).toBe(false);
     });
 
+    test("to the fallback, which writes without asking whose answer it is", async () => {
+      const handler = mount({
+        fallback: (_, response) => {
+          response.write("mo");
+          response.write("ss", "utf8");
+          response.end();
+        },
+      });
+      await using server = await serve(version, handler);
+      const answer = await exchange(server.address, version, { httpMethod: "GET", path: "/", header: [] });
+      expect(String(answer.body)).toBe("moss");
+    });
+
     test("to next(), rather than to the fallback", async () => {
       const handler = mount({
         fallback: () => {
