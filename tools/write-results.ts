@@ -13,9 +13,12 @@ const page = join(project, "docs/results.md");
 /** The suites on the page, by their scripts, and what each is. */
 const suites: Readonly<Record<string, string>> = {
   "test:conformance":
-    "Connect's conformance suite, on the gateway's own server and on its handler in servers of node's",
+    "Connect's conformance suite, on the gateway's own server, on its handler in servers of node's, and on its client",
   "test:h2spec": "h2spec, the conformance suite of HTTP/2, in its strict mode; header lists to and from Go's HPACK",
   "test:random-frames": "random sequences of HTTP/2 frames, which must end well and leave nothing behind",
+  "test:random-json":
+    "random JSON texts, hostile ones among them, which the quick and the exact reader must read alike",
+  "test:random-messages": "random binary messages, which made code and protobuf-es must read and write alike",
   "test:faults": "faults planted in the source, one at a time: passed is what a test noticed",
 };
 
