@@ -132,11 +132,12 @@ class ProxyServer {
   }
 
   #options(): ProxyOptions {
-    const { descriptors, services, rest, timeoutMs, timeoutMaxMs, cors } = this.#settings;
+    const { descriptors, reflectionHeader, services, rest, timeoutMs, timeoutMaxMs, cors } = this.#settings;
     const count = createRequestMetrics(this.#metrics);
     const upstreams = this.#upstreams.map((upstream) => ({
       upstream,
       descriptors,
+      reflectionHeader,
       ...(services && { services }),
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(timeoutMaxMs !== undefined && { timeoutMaxMs }),

@@ -14,6 +14,7 @@ Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by 
   --upstream ADDRESS       where it is: dns:host:port, http://host:port, https://host:port or unix:/path. Several
                            services, each with its reflection: given several times
   --reflection             asks it for its descriptors, and again every minute
+  --reflect-header FIELD   a header field for that, as "Authorization: Bearer …"; may be repeated
   --descriptors FILE       takes them from a binary descriptor set instead, and again when that changes. From
                            \`buf build -o set.binpb\`, or \`protoc --include_imports --descriptor_set_out=set.binpb\`
   --rules FILE             HTTP rules in the place of annotations: a service config as YAML or JSON; may be repeated
@@ -47,6 +48,8 @@ Exit code: 0 after SIGTERM, 1 if it cannot serve, 2 if what was given cannot be 
 export interface ProxySettings {
   readonly upstreams: readonly string[];
   readonly descriptors: URL | "reflection";
+  /** Header fields of the calls of reflection. */
+  readonly reflectionHeader: Readonly<Record<string, string>>;
   readonly services: ((name: string) => boolean) | undefined;
   readonly rest: RestOptions;
   readonly timeoutMs: number | undefined;
@@ -82,6 +85,7 @@ export async function readProxySettings(words: readonly string[]): Promise<Proxy
   return {
     upstreams,
     descriptors: descriptors === undefined ? "reflection" : pathToFileURL(descriptors),
+    reflectionHeader: readFields(values["reflect-header"] ?? []),
     services: service.length === 0 ? undefined : serviceFilter(service),
     rest: {
       ...toRestOptions(parseSwitches(values.rest ?? [])),
@@ -114,6 +118,7 @@ function parseWords(words: readonly string[]) {
   const options = {
     upstream: several,
     reflection: flag,
+    "reflect-header": several,
     descriptors: text,
     rules: several,
     service: several,
@@ -148,6 +153,20 @@ function readNumber(name: string, text: string | undefined, least: number, most:
   const number = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= least && number <= most) return number;
   throw new InputProblem(`--${name} is a number from ${least} to ${most}, not ${text}`);
+}
+
+/** Reads header fields as curl takes them. The value is not shown: it may be a credential. */
+function readFields(fields: readonly string[]): Readonly<Record<string, string>> {
+  const header = new Headers();
+  for (const field of fields) {
+    const colon = field.indexOf(":");
+    try {
+      header.append(field.slice(0, Math.max(colon, 0)), field.slice(colon + 1));
+    } catch {
+      throw new InputProblem("--reflect-header is a name, a colon and a value, as in Authorization: Bearer …");
+    }
+  }
+  return Object.fromEntries(header);
 }
 
 function readOwnTls(cert: string | undefined, key: string | undefined): ProxySettings["readTls"] {

@@ -23,6 +23,8 @@ interface SourceOptions {
   /** Whether a service is passed on, by its full name. */
   readonly isProxied: (name: string) => boolean;
   readonly reloadEveryMs: number | undefined;
+  /** Header fields of the calls of reflection. */
+  readonly reflectionHeader: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -43,12 +45,16 @@ export function toDescriptorSource(
 }
 
 /** Asks the upstream itself, over the connections of its calls. */
-function reflectionSource({ upstream, isProxied, reloadEveryMs }: SourceOptions): DescriptorSource {
+function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader }: SourceOptions): DescriptorSource {
   return {
     read: async (signal) => {
       await using transport = createGrpcTransport({ baseUrl: upstream, readMaxBytes: reflectionLimits.bytes });
       try {
-        const { files } = await readReflection(transport, { isMeant: isProxied, signal });
+        const { files } = await readReflection(transport, {
+          isMeant: isProxied,
+          signal,
+          ...(reflectionHeader && { header: reflectionHeader }),
+        });
         return toBinary(FileDescriptorSetSchema, files);
       } catch (error) {
         const problem = error instanceof Error ? error.message : String(error);

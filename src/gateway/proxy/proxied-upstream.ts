@@ -35,6 +35,8 @@ export interface ProxiedUpstream {
    * the start and again every minute; or a source of your own.
    */
   readonly descriptors: Uint8Array | URL | "reflection" | DescriptorSource;
+  /** Header fields of the calls that `"reflection"` makes, such as a credential. */
+  readonly reflectionHeader?: Readonly<Record<string, string>>;
   /** Milliseconds between two looks at {@link descriptors}. Default 250 ms for a file, a minute for reflection. */
   readonly reloadEveryMs?: number;
   /** Selects services by their full names. Default: all but those of grpc.reflection, grpc.health and grpc.channelz. */
@@ -91,6 +93,7 @@ export class OpenUpstream {
       upstream: this.connections,
       isProxied: this.#isProxied,
       reloadEveryMs: options.reloadEveryMs,
+      reflectionHeader: options.reflectionHeader,
     });
     this.#call = call;
     this.#retries = new Retries(options.retry ?? "transparent");

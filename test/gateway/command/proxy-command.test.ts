@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { connect } from "node:tls";
-import type { ConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { proxyCommand } from "../../../src/gateway/command/proxy-command.ts";
-import { createGateway, type Gateway, type ListenOptions } from "../../../src/gateway/index.ts";
+import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "../../../src/gateway/index.ts";
 import { createReflectionService, ServerReflection } from "../../../src/gateway/reflection/index.ts";
 import { file_plantstore_v1_plant_service } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { file_streams_v1_stream_service } from "../../gen/streams/v1/stream_service_pb.ts";
@@ -39,7 +39,7 @@ interface Upstream {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-async function startUpstream(options: ListenOptions = {}): Promise<Upstream> {
+async function startUpstream(options: ListenOptions = {}, admit?: GatewayOptions["admit"]): Promise<Upstream> {
   const seen: Headers[] = [];
   const gateway = createGateway({
     routes: (router: ConnectRouter) => {
@@ -51,6 +51,7 @@ async function startUpstream(options: ListenOptions = {}): Promise<Upstream> {
       });
       router.service(ServerReflection, createReflectionService([GreenhouseService, ServerReflection]));
     },
+    ...(admit && { admit }),
   });
   const { port } = await gateway.listen({ host: "127.0.0.1", ...options });
   const address = `127.0.0.1:${String(port)}`;
@@ -201,6 +202,21 @@ test("a file of descriptors is read again when it changes, and what is wrong wit
   expect((await get(`${url}/sensors/4/reading`)).status).toBe(200);
 });
 
+/** Lets reflection in with two fields, and calls without them. */
+const admitByFields: GatewayOptions["admit"] = ({ header, procedure }) => {
+  const isGiven = header.get("authorization") === "Bearer a:b" && header.get("x-team") === "green";
+  if (isGiven !== procedure?.includes("ServerReflection")) throw new ConnectError("not you", Code.Unauthenticated);
+};
+
+test("reflection that wants a credential gets the fields that are given for it, and calls do not", async () => {
+  await using upstream = await startUpstream({}, admitByFields);
+  const words = ["--upstream", `http://${upstream.address}`, "--reflection"];
+  expect((await run(...words)).complaint).toContain("its reflection fails: [unauthenticated] not you");
+  const fields = ["--reflect-header", "Authorization: Bearer a:b", "--reflect-header", "x-team:green"];
+  await using running = proxy(...words, ...fields);
+  expect((await get(`${await running.serving}/sensors/4/reading`)).status).toBe(200);
+});
+
 test("a hangup has reflection read again", async () => {
   await using upstream = await startUpstream();
   await using running = proxy("--upstream", `http://${upstream.address}`, "--reflection");
@@ -325,6 +341,10 @@ describe("what cannot be used is said, with exit code 2, or 1 if it is the upstr
     { words: [...local, "--descriptors", "/dev/zero"], says: "/dev/zero is not a regular file", exitCode: 1 },
     { words: [...local, "--descriptors", set, "--service", "a.B"], says: "no service that is passed on", exitCode: 1 },
     { words: [...local, "--descriptors", set, "--host", "192.0.2.1"], says: "EADDRNOTAVAIL", exitCode: 1 },
+    ...["secret", ": secret", "a b: secret", "a: sec\nret"].map((field) => ({
+      words: [...local, "--reflection", "--reflect-header", field],
+      says: "--reflect-header is a name, a colon and a value",
+    })),
     { words: [...local, "--reflection"], says: "its reflection fails: [unavailable] cannot connect", exitCode: 1 },
   ])("$words", async ({ words, says, exitCode = 2 }) => {
     const result = await run(...words);
