@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BacklogBudget } from "../carriers/index.ts";
+import { BacklogBudget, timerMsMax } from "../carriers/index.ts";
 import type { ClientConnection } from "../http2/client/index.ts";
 import { AddressBook } from "./address-book.ts";
 import { prepareTls } from "./open-socket.ts";
@@ -55,6 +55,8 @@ export class Upstream implements AsyncDisposable {
   /** Servers that are gone from the addresses, whose calls go on. */
   readonly #leaving = new Set<UpstreamServer>();
   readonly #waiting = new Set<Caller>();
+  /** Runs while calls wait. */
+  #holder: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
   #closed: (() => void) | undefined;
   readonly #events: ServerEvents = {
@@ -128,12 +130,14 @@ export class Upstream implements AsyncDisposable {
       return caller.refuse(new ConnectError("too many calls wait for the server", Code.ResourceExhausted));
     }
     this.#waiting.add(caller);
+    this.#holdProcess();
     this.#connect();
   }
 
   /** Forgets a call that waits. For transports. */
   leave(caller: Caller): void {
     this.#waiting.delete(caller);
+    this.#holdProcess();
   }
 
   /** The same as {@link drain}, for as long as {@link UpstreamLimits.closeTimeoutMs}. */
@@ -239,6 +243,16 @@ export class Upstream implements AsyncDisposable {
       this.#waiting.delete(caller);
       caller.begin(connection.carrier);
     }
+    this.#holdProcess();
+  }
+
+  /** Keeps the process alive while calls wait, as a lookup, a back-off and sockets that only watch do not. */
+  #holdProcess(): void {
+    if (this.#waiting.size > 0) this.#holder ??= setInterval(() => undefined, timerMsMax);
+    else {
+      clearInterval(this.#holder);
+      this.#holder = undefined;
+    }
   }
 
   #lost(server: UpstreamServer): void {
@@ -256,6 +270,7 @@ export class Upstream implements AsyncDisposable {
   #failWaiting({ rawMessage, code, cause }: ConnectError): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
+    this.#holdProcess();
     // An error for each: code that catches it may change its metadata.
     for (const caller of waiting) caller.refuse(new ConnectError(rawMessage, code, undefined, undefined, cause));
   }

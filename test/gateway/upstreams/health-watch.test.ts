@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
@@ -13,6 +14,7 @@ import {
   headersFrame,
 } from "../../support/carriers/http2-frames.ts";
 import { within } from "../../support/deadline.ts";
+import { projectFolder, runProgram } from "../../support/process/child-program.ts";
 import {
   envelope,
   grpcAnswer,
@@ -222,4 +224,28 @@ test("an upstream that watches its server is closed at once", async () => {
   await outcomeOf(client);
   await within(client.upstream.close(), "the end", 5_000);
   await expect.poll(() => server.open).toBe(0);
+});
+
+const waitingProgram = `
+  import { createClient } from "@connectrpc/connect";
+  import { GreenhouseService } from "./examples/gen/greenhouse/v1/greenhouse_pb.ts";
+  import { createGrpcTransport, createUpstream } from "./src/gateway/client/index.ts";
+  const { BASE_URL: addresses, SERVICE: healthService } = process.env;
+  const upstream = createUpstream({ addresses, healthService });
+  const { liters } = await createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream })).waterBed({});
+  console.log(liters);
+`;
+
+test("a call that waits for a server to say how it is keeps its process, and nothing does after it", async () => {
+  await using server = await startWatchedServer(() => []);
+  const running = runProgram(process.execPath, ["--input-type=module", "-e", waitingProgram], {
+    folder: projectFolder,
+    environment: { BASE_URL: server.baseUrl, SERVICE: service },
+  });
+  await expect.poll(() => server.watches).toBe(1);
+  // Long enough for a process that nothing keeps to end.
+  await pause(300);
+  server.say(says(serving));
+  const { exitCode, stdout, stderr } = await running;
+  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: "3\n", stderr: "" });
 });
