@@ -2,7 +2,6 @@ import type { DescMethod, Message, Registry } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import {
   Code,
-  ConnectError,
   type ConnectRouter,
   type ConnectRouterOptions,
   createConnectRouter,
@@ -24,6 +23,7 @@ import {
   createMethodCodecs,
   type MessageInit,
   type MethodCodecs,
+  oneMessage,
   type Procedure,
   type StreamProcedure,
   type UnaryProcedure,
@@ -100,11 +100,8 @@ export function createProcedures(
  */
 function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RpcOptions {
   const own = { ...base, ...override };
-  if (own.grpc === false && own.grpcWeb === false && own.connect === false) {
-    // Told to the program, as by Connect's router; no answer says it.
-    const problem = "cannot create handler, all protocols are disabled";
-    throw new ConnectError(problem, Code.InvalidArgument);
-  }
+  // Refuses what Connect refuses.
+  createConnectRouter(own);
   return { ...own, ...validateUniversalHandlerOptions(own) };
 }
 
@@ -166,7 +163,7 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
       case "server_streaming":
         return spec.impl(await onlyMessage(request.message), context);
       case "client_streaming":
-        return one(await spec.impl(request.message, context));
+        return oneMessage(await spec.impl(request.message, context));
       case "bidi_streaming":
         return spec.impl(request.message, context);
     }
@@ -205,8 +202,4 @@ function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
 async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
   for await (const message of messages) return message;
   throw codedError("ERR_PROTOCOL", "the message is missing", Code.Unimplemented);
-}
-
-async function* one<T>(value: T): AsyncGenerator<T> {
-  yield value;
 }

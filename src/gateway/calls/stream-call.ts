@@ -9,7 +9,7 @@ import {
   startDeadline,
   startInterval,
 } from "../carriers/index.ts";
-import type { RequestMessages, StreamProcedure, StreamProtocol } from "../protocols/index.ts";
+import { oneMessage, type RequestMessages, type StreamProcedure, type StreamProtocol } from "../protocols/index.ts";
 import { Call, type CallView } from "./call.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
@@ -65,7 +65,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   }
 
   protected override invoke(message: Message): void {
-    if (!this.done) this.#invoke(single(message));
+    if (!this.done) this.#invoke(oneMessage(message));
   }
 
   #invoke(messages: AsyncIterable<Message>): void {
@@ -298,8 +298,4 @@ function beginCall(call: StreamCall): void {
 /** Ends an iterator early. Not awaited, so that a stuck handler cannot hold the answer back. */
 function endIterator(messages: AsyncIterator<unknown>): void {
   (async () => await messages.return?.())().catch(() => undefined);
-}
-
-async function* single(message: Message): AsyncGenerator<Message> {
-  yield message;
 }

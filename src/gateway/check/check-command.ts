@@ -1,8 +1,9 @@
-import { parseArgs } from "node:util";
 import type { DescService } from "@bufbuild/protobuf";
+import { messageOf } from "../errors/index.ts";
 import { type Peer, peers } from "./differences.ts";
+import { parseOptions } from "./parse-options.ts";
 import { readRules } from "./read-rules.ts";
-import { InputProblem, messageOf, readServices } from "./read-services.ts";
+import { InputProblem, readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
 import { parseSwitches, switchNames, toRestOptions } from "./rest-switches.ts";
 import { serviceFilter } from "./service-filter.ts";
@@ -89,11 +90,7 @@ function parse(words: readonly string[]) {
     all: { type: "boolean" },
     help: { type: "boolean", short: "h" },
   } as const;
-  try {
-    return parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    throw new InputProblem(`${messageOf(error)}\n\n${usage}`);
-  }
+  return parseOptions(words, options, usage);
 }
 
 function parsePeer(name: string): Peer {

@@ -6,6 +6,7 @@
  */
 export { checkCommand, type Output } from "./check-command.ts";
 export { readRules } from "./read-rules.ts";
-export { InputProblem, messageOf } from "./read-services.ts";
+export { parseOptions } from "./parse-options.ts";
+export { InputProblem } from "./read-services.ts";
 export { parseSwitches, toRestOptions } from "./rest-switches.ts";
 export { serviceFilter } from "./service-filter.ts";

@@ -1,6 +1,7 @@
 import type { OutsideHttpRule } from "../rest/index.ts";
 import { parseServiceRules, serviceConfigMaxBytes } from "../service-config/index.ts";
-import { InputProblem, messageOf, readBytes } from "./read-services.ts";
+import { messageOf } from "../errors/index.ts";
+import { InputProblem, readBytes } from "./read-services.ts";
 
 /** Reads the HTTP rules of a service config. @throws InputProblem for a file that has none */
 export async function readRules(path: string): Promise<readonly OutsideHttpRule[]> {

@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
+import { messageOf } from "../errors/index.ts";
 import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 /** Bytes of a file that is read: all of Google's APIs are 30 MB, and a file that is no definition may be anything. */
@@ -72,9 +73,4 @@ function parseSet(path: string, bytes: Uint8Array): FileDescriptorSet {
 function isText(bytes: Uint8Array): boolean {
   // eslint-disable-next-line no-control-regex
   return !/[\x00-\x08\x0e-\x1f\x7f-\xff]/.test(Buffer.from(bytes.subarray(0, 1000)).toString("latin1"));
-}
-
-/** Returns what an error says. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

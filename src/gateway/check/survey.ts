@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type RestBinding, type RestOptions, surveyRestRoutes } from "../rest/index.ts";
 import { adviceFor } from "./advice.ts";
 import { type Difference, differences, type Peer } from "./differences.ts";
-import { messageOf } from "./read-services.ts";
+import { messageOf } from "../errors/index.ts";
 import type { SwitchName } from "./rest-switches.ts";
 
 /** What a gateway with some services would be. */

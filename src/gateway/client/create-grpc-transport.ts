@@ -18,6 +18,7 @@ import {
 } from "@connectrpc/connect";
 import { type Compression, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { defaultReadMaxBytes } from "../carriers/index.ts";
+import { messageBytesMax } from "../protocols/index.ts";
 import {
   createUpstream,
   requireRange,
@@ -243,9 +244,6 @@ function callStream(init: CallInit, input: AsyncIterable<unknown>): Promise<Stre
 
 /** What is accepted of answers, the first one first. */
 const compressions: readonly Compression[] = [gzip, brotli, zstd];
-
-/** Bytes of the largest message that an envelope can announce: its length has 32 bits. */
-const messageBytesMax = 2 ** 32 - 1;
 
 function findCompression(wanted: string | undefined): Compression | undefined {
   const found = compressions.find(({ name }) => name === wanted);

@@ -1,4 +1,5 @@
-import { InputProblem, messageOf } from "../check/index.ts";
+import { InputProblem } from "../check/index.ts";
+import { messageOf } from "../errors/index.ts";
 import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
 import { createProbes, Readiness } from "../health/index.ts";
 import { createGateway, type Gateway } from "../index.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
-import { InputProblem, messageOf, parseSwitches, readRules, serviceFilter, toRestOptions } from "../check/index.ts";
+import { messageOf } from "../errors/index.ts";
+import { InputProblem, parseOptions, parseSwitches, readRules, serviceFilter, toRestOptions } from "../check/index.ts";
 import type { CorsOptions, ListenOptions } from "../index.ts";
 import type { RestOptions } from "../rest/index.ts";
 import type { UpstreamTls } from "../upstreams/index.ts";
@@ -141,11 +141,7 @@ function parseWords(words: readonly string[]) {
     wait: flag,
     help: { type: "boolean", short: "h" },
   } as const;
-  try {
-    return parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    throw new InputProblem(`${messageOf(error)}\n\n${usage}`);
-  }
+  return parseOptions(words, options, usage);
 }
 
 function readNumber(name: string, text: string | undefined, least: number, most: number): number | undefined {

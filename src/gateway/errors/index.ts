@@ -3,3 +3,4 @@
  * at the program that embeds it: logs and alerts match these, because messages may change. docs/errors.md explains each.
  */
 export { codedError, errorCodeOf, type Failure, type GatewayErrorCode, withCode } from "./error-code.ts";
+export { messageOf } from "./message-of.ts";

@@ -10,6 +10,9 @@ import type { MessageSplitter } from "./message-splitter.ts";
  */
 export const envelopePrefixBytes = 5;
 
+/** Bytes of the largest message that an envelope can announce: its length has 32 bits. */
+export const messageBytesMax: number = 2 ** 32 - 1;
+
 /** Flag: the message is compressed with the encoding of the call. */
 export const compressedFlag = 0b0000_0001;
 

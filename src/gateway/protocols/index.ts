@@ -14,6 +14,7 @@ export {
   envelopePrefixBytes,
   type Envelope,
   EnvelopeReader,
+  messageBytesMax,
   readSingleEnvelope,
   compressedFlag,
   writeEnvelope,
@@ -22,6 +23,7 @@ export { goneAway, httpError } from "./http-error.ts";
 export { LazyHeaders } from "./lazy-headers.ts";
 export { type MessageSplitter, readMessages } from "./message-splitter.ts";
 export { type AcceptItem, negotiateCoding, readAccept } from "./negotiation.ts";
+export { oneMessage } from "./one-message.ts";
 export type { MessageInit, Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
 export { type Refusal, writeRefusal } from "./refuse.ts";
 export { JsonValueReader } from "./rest/json-value-reader.ts";

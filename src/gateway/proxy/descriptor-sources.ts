@@ -4,6 +4,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { timerMsMax } from "../carriers/index.ts";
 import { createGrpcTransport } from "../client/index.ts";
+import { messageOf } from "../errors/index.ts";
 import { requireRange, type Upstream } from "../upstreams/index.ts";
 import type { DescriptorSource } from "./descriptors.ts";
 import { readReflection, reflectionLimits } from "./read-reflection.ts";
@@ -57,8 +58,7 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
         });
         return toBinary(FileDescriptorSetSchema, files);
       } catch (error) {
-        const problem = error instanceof Error ? error.message : String(error);
-        throw new Error(`${upstream.authority}: ${problem}`, { cause: error });
+        throw new Error(`${upstream.authority}: ${messageOf(error)}`, { cause: error });
       }
     },
     watch: (changed) => every(reloadEveryMs ?? reflectionEveryMsDefault, changed),

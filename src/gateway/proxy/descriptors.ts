@@ -1,6 +1,6 @@
 import { createFileRegistry, type DescService, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { withCode } from "../errors/index.ts";
+import { messageOf, withCode } from "../errors/index.ts";
 
 /** Where descriptors come from that may change. */
 export interface DescriptorSource {
@@ -34,7 +34,7 @@ export function readDescriptors(bytes: Uint8Array, isProxied: (name: string) => 
   try {
     types = createFileRegistry(set);
   } catch (error) {
-    throw problem(`they are no valid definition: ${error instanceof Error ? error.message : String(error)}`);
+    throw problem(`they are no valid definition: ${messageOf(error)}`);
   }
   const services = [...types].filter((type) => type.kind === "service").filter(({ typeName }) => isProxied(typeName));
   if (services.length === 0) throw problem("they have no service that is passed on");

@@ -58,15 +58,17 @@ const rememberedMax = 1_000;
  * @throws TypeError for a new name that no field may have
  */
 export function compileForwardRules(direction: "request" | "answer", rules: ForwardRules = {}): ForwardedFields {
-  const { allow, deny = [], set } = rules;
+  const allow = rules.allow?.map(toMatcher);
+  const deny = (rules.deny ?? []).map(toMatcher);
+  const { set } = rules;
   const rename = new Map(
     Object.entries(rules.rename ?? {}).map(([from, to]) => [from.toLowerCase(), to.toLowerCase()]),
   );
   for (const name of rename.values()) requireSettable(name);
   const choose = (name: string): string | undefined => {
     if (protocolFields.test(name) || ownFields[direction].test(name)) return undefined;
-    if (allow !== undefined && !allow.some((pattern) => matches(pattern, name))) return undefined;
-    if (deny.some((pattern) => matches(pattern, name))) return undefined;
+    if (allow !== undefined && !allow.some((matches) => matches(name))) return undefined;
+    if (deny.some((matches) => matches(name))) return undefined;
     return rename.get(name) ?? name;
   };
   const remembered = new Map<string, string | undefined>();
@@ -110,13 +112,15 @@ function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefine
   return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
 }
 
-function matches(pattern: string | RegExp, name: string): boolean {
+/** Returns what tells whether a name, in lower case, is meant by a pattern. */
+function toMatcher(pattern: string | RegExp): (name: string) => boolean {
   if (typeof pattern !== "string") {
-    // With the flags g or y, a RegExp goes on where it has found something last. Names are in lower case by now.
-    return new RegExp(pattern.source, `${pattern.flags.replaceAll(/[giy]/g, "")}i`).test(name);
+    // With the flags g or y, a RegExp goes on where it has found something last.
+    const own = new RegExp(pattern.source, `${pattern.flags.replaceAll(/[giy]/g, "")}i`);
+    return (name) => own.test(name);
   }
   const text = pattern.toLowerCase();
-  return text.endsWith("*") ? name.startsWith(text.slice(0, -1)) : name === text;
+  return text.endsWith("*") ? (name) => name.startsWith(text.slice(0, -1)) : (name) => name === text;
 }
 
 function requireSettable(name: string): void {

@@ -11,6 +11,7 @@ import {
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes } from "../carriers/index.ts";
 import { type CallSettings, ClientMethod, Retries, type RetryPolicy } from "../client/index.ts";
+import { messageBytesMax, oneMessage } from "../protocols/index.ts";
 import type { OutsideHttpRule } from "../rest/index.ts";
 import { createUpstream, requireRange, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "../zlib/index.ts";
@@ -175,7 +176,7 @@ function registerMethod(router: ConnectRouter, method: AnyMethod, target: Forwar
       router.rpc(method, (message, context) => forwardUnary(target, message, context));
       break;
     case "server_streaming":
-      router.rpc(method, (message, context) => forwardStream(target, single(message), context));
+      router.rpc(method, (message, context) => forwardStream(target, oneMessage(message), context));
       break;
     case "client_streaming":
       router.rpc(method, (messages, context) => onlyAnswer(forwardStream(target, messages, context)));
@@ -185,16 +186,9 @@ function registerMethod(router: ConnectRouter, method: AnyMethod, target: Forwar
   }
 }
 
-async function* single<T>(message: T): AsyncGenerator<T> {
-  yield message;
-}
-
 function requireTimeout(name: string, timeoutMs: number | undefined): void {
   if (timeoutMs !== undefined) requireRange(name, timeoutMs, 1, Number.MAX_SAFE_INTEGER);
 }
 
 /** What every server has for its own operation. */
 const isForCallers = (name: string): boolean => !/^grpc\.(?:reflection|health|channelz)\./.test(name);
-
-/** Bytes of the largest message that an envelope can announce: its length has 32 bits. */
-const messageBytesMax = 2 ** 32 - 1;

@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { guardCallback, type Serving } from "../calls/index.ts";
 import { noBytes } from "../carriers/index.ts";
-import { withCode } from "../errors/index.ts";
+import { messageOf, withCode } from "../errors/index.ts";
 import type { Described } from "./descriptors.ts";
 import type { OpenUpstream } from "./proxied-upstream.ts";
 
@@ -138,5 +138,5 @@ function proceduresOf(services: readonly DescService[]): ReadonlySet<string> {
 }
 
 function linesOf(error: unknown): readonly string[] {
-  return (error instanceof Error ? error.message : String(error)).split("\n");
+  return messageOf(error).split("\n");
 }

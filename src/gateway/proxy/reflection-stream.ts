@@ -28,7 +28,7 @@ export class ReflectionStream {
 
   constructor(transport: Transport, method: Method, header: Readonly<Record<string, string>>, signal: AbortSignal) {
     this.#opened = transport.stream(method, signal, undefined, header, this.#questions());
-    // Whoever asks is told.
+    // A rejection reaches those that wait for an answer; until somebody does, it is not unhandled.
     this.#opened.catch(() => undefined);
   }
 

@@ -2,6 +2,7 @@ import type { Interceptor, Transport } from "@connectrpc/connect";
 import { type UniversalClientFn, universalClientResponseFromFetch } from "@connectrpc/connect/protocol";
 import { createTransport } from "@connectrpc/connect/protocol-connect";
 import { concatBytes } from "../carriers/index.ts";
+import { messageBytesMax } from "../protocols/index.ts";
 
 /** What the RPCs without a rule are called with. */
 export interface ConnectCalls {
@@ -37,6 +38,3 @@ export function createConnectFallback(calls: ConnectCalls): Transport {
     ...(defaultTimeoutMs !== undefined && { defaultTimeoutMs }),
   });
 }
-
-/** Bytes of the largest message that an envelope can announce: its length has 32 bits. */
-const messageBytesMax = 2 ** 32 - 1;

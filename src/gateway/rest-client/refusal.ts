@@ -1,3 +1,5 @@
+import { messageOf } from "../errors/index.ts";
+
 /**
  * Why a message cannot be sent as a rule says, in words for the program that calls: it never leaves this room, which
  * makes it a `ConnectError` of `InvalidArgument` before a request is sent.
@@ -10,7 +12,7 @@ export function refuseUnwritable<Value>(name: string, write: () => Value): Value
     return write();
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = messageOf(error);
     throw new Refusal(name === "" ? problem : `${name}: ${problem}`);
   }
 }

@@ -1,5 +1,6 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { oneMessage } from "../protocols/index.ts";
 import { isHttpBodyType } from "../rest/index.ts";
 import { readBody } from "./answer-body.ts";
 import type { ErrorStyle } from "./answer-error.ts";
@@ -75,7 +76,7 @@ export class RestCalls {
     const { rule, answer, failure } = response;
     const reader = this.#readerOf(rule);
     if (methodKind === "client_streaming") {
-      return { header: answer.headers, messages: once(await this.#readWhole(reader, answer)) };
+      return { header: answer.headers, messages: oneMessage(await this.#readWhole(reader, answer)) };
     }
     const { errors, readMaxBytes } = this.settings;
     const messages = readAnswerStream(answer, { rule, reader, errors, messageBytesMax: readMaxBytes });
@@ -213,8 +214,4 @@ async function* orFailure(messages: AsyncIterable<Message>, failure: () => unkno
   } catch (error) {
     throw failure() ?? error;
   }
-}
-
-async function* once<Value>(value: Value): AsyncGenerator<Value, void> {
-  yield value;
 }

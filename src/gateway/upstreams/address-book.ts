@@ -1,5 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { messageOf } from "../errors/index.ts";
 import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 import { lookupGapMs, serversMax } from "./upstream-limits.ts";
@@ -87,7 +88,7 @@ export class AddressBook {
         found.map(({ address }) => ({ ...name, target: { host: address, port: target.port } })),
       );
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       const message = `cannot look up ${host}: ${reason}`;
       this.problem = new ConnectError(message, Code.Unavailable, undefined, undefined, error);
     } finally {
