@@ -11,8 +11,12 @@ import { readManifest } from "./build/manifest.ts";
 // package.json of the project does not say where the project is found.
 
 const project = resolve(import.meta.dirname, "..");
-const packages = ["gateway", "operators", "plantstore"] as const;
-const manifests = packages.map((name) => `src/${name}/package.json`);
+/** The folders in dist/ of what is published, in the order in which the packages need each other. */
+const packages = ["gateway", "operators", "plantstore", "conformance"] as const;
+/** The package.json of each of them, as paths from the project's folder. */
+export const manifests: readonly string[] = packages.map((name) =>
+  name === "conformance" ? `${name}/package.json` : `src/${name}/package.json`,
+);
 
 /** Returns the changelog with the unreleased changes under a version and a day. Throws when there are none. */
 export function releaseChangelog(text: string, version: string, day: string): string {
@@ -88,7 +92,7 @@ export function withoutFiles<Bill extends BillOfMaterials>(bill: Bill): Bill {
   return { ...bill, components };
 }
 
-/** Returns the commands that publish what is in dist/, in the order in which the packages need each other. */
+/** Returns the commands that publish what is in dist/. */
 export function publishCommands(version: string): string[] {
   // npm wants a tag for what is not to be installed by default.
   const tag = version.includes("-") ? " --tag next" : "";

@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import project from "../../package.json" with { type: "json" };
 import manifest from "../../src/gateway/package.json" with { type: "json" };
 import { publishedAddresses } from "../../tools/build/manifest.ts";
 import {
   filesWithNames,
+  manifests,
   publishCommands,
   releaseChangelog,
   releaseManifest,
@@ -27,19 +29,20 @@ test.each([
   expect(() => releaseChangelog(text, "0.2.0", "2026-11-21")).toThrow("nothing is unreleased");
 });
 
-test.each(["gateway", "operators", "plantstore"])(
-  "the package.json of %s gets the version, and nothing else of that number",
-  (name) => {
-    const text = readFileSync(join(projectFolder, "src", name, "package.json"), "utf8");
-    const { version, dependencies = {}, ...others } = JSON.parse(text);
-    const released = JSON.parse(releaseManifest(text, version, "9.9.9"));
-    const own = Object.keys(dependencies).filter((dependency) => dependency.startsWith("@plantstore/"));
-    const expected = { ...dependencies, ...Object.fromEntries(own.map((dependency) => [dependency, "9.9.9"])) };
-    const { dependencies: releasedDependencies = {}, ...rest } = released;
-    expect(rest).toEqual({ ...others, version: "9.9.9" });
-    expect(releasedDependencies).toEqual(expected);
-  },
-);
+test("a release is of every package of the workspace", () => {
+  expect(manifests).toEqual(project.workspaces.map((folder) => `${folder}/package.json`));
+});
+
+test.each(manifests)("%s gets the version, and nothing else of that number", (file) => {
+  const text = readFileSync(join(projectFolder, file), "utf8");
+  const { version, dependencies = {}, ...others } = JSON.parse(text);
+  const released = JSON.parse(releaseManifest(text, version, "9.9.9"));
+  const own = Object.keys(dependencies).filter((dependency) => dependency.startsWith("@plantstore/"));
+  const expected = { ...dependencies, ...Object.fromEntries(own.map((dependency) => [dependency, "9.9.9"])) };
+  const { dependencies: releasedDependencies = {}, ...rest } = released;
+  expect(rest).toEqual({ ...others, version: "9.9.9" });
+  expect(releasedDependencies).toEqual(expected);
+});
 
 /** Returns the lines that name something of ours in a version. */
 function linesWith(version: string, texts: readonly string[]): string[] {
@@ -62,6 +65,13 @@ test("a bill of materials does not say where the tarballs were on the machine th
     components: [{ name: "a", externalReferences: [{ type: "distribution", url: "file:/home/a.tgz" }, site] }],
   };
   expect(withoutFiles(bill)).toEqual({ components: [{ name: "a", externalReferences: [site] }] });
+});
+
+test("each package is published from its folder in dist/, after those that it needs", () => {
+  const folders = publishCommands("1.0.0").map((command) =>
+    command.replace("npm publish --provenance --access public ", ""),
+  );
+  expect(folders).toEqual(["./dist/gateway", "./dist/operators", "./dist/plantstore", "./dist/conformance"]);
 });
 
 test("only a version before a release is published under a tag of its own", () => {
