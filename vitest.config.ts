@@ -23,23 +23,27 @@ const longSuites = [
   "runtimes",
 ] as const;
 
-/** Suites that start a PostgreSQL or a process for each of their rows, and would make `npm test` take twice as long. */
+/**
+ * Suites that would make `npm test` take three times as long: those that start a PostgreSQL, those that start a process
+ * for each of their rows, and those of what calls other servers. Each has a script `test:<name>`.
+ */
 const ownScripts = {
-  postgres: "test/plantstore/plants/postgres/**/*.test.ts",
-  command: "test/plantstore/cli/**/*.test.ts",
-} as const;
+  postgres: ["test/plantstore/plants/postgres/**/*.test.ts"],
+  command: ["test/plantstore/cli/**/*.test.ts", "test/gateway/command/**/*.test.ts"],
+  outgoing: ["client", "proxy", "rest-client", "upstreams"].map((room) => `test/gateway/${room}/**/*.test.ts`),
+};
 
 // The long suites wait for builds and installations, which block their process.
 const setupFiles = ["test/support/end-blocked-tests.ts", "test/support/left-behind.ts"];
 
 function suite(
   name: string,
-  include: string,
+  include: readonly string[],
   more: { exclude?: string[]; setupFiles?: string[] } = {},
 ): TestProjectConfiguration {
   // What a suite has installed brings tests of its own.
   const exclude = ["**/node_modules/**", ...(more.exclude ?? [])];
-  return { extends: true, test: { ...more, name, include: [include], exclude } };
+  return { extends: true, test: { ...more, name, include: [...include], exclude } };
 }
 
 // Where `.ci/run` wants to read how many tests passed.
@@ -69,12 +73,12 @@ const config: ViteUserConfig = {
     expect: { poll: { timeout: waitLimitMs } },
     hookTimeout: 2 * waitLimitMs,
     projects: [
-      suite("unit", "test/**/*.test.ts", {
-        exclude: [...longSuites.map((name) => `test/${name}/**`), ...Object.values(ownScripts)],
+      suite("unit", ["test/**/*.test.ts"], {
+        exclude: [...longSuites.map((name) => `test/${name}/**`), ...Object.values(ownScripts).flat()],
         setupFiles,
       }),
       ...Object.entries(ownScripts).map(([name, include]) => suite(name, include, { setupFiles })),
-      ...longSuites.map((name) => suite(name, `test/${name}/**/*.test.ts`)),
+      ...longSuites.map((name) => suite(name, [`test/${name}/**/*.test.ts`])),
     ],
   },
 };

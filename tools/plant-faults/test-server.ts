@@ -43,7 +43,7 @@ const vitest = await createVitest(
   "test",
   {
     watch: false,
-    project: ["unit", "postgres", "command"],
+    project: ["unit", "postgres", "command", "outgoing"],
     reporters: [{ onTestCaseResult: stopAtFailure }],
     // On a busy machine, a test may be late.
     retry: all ? 2 : 0,
