@@ -77,6 +77,7 @@ export const http1Load: (shape: LoadShape) => Load = hasTool("wrk") ? wrkLoad : 
 export const http2Load: (shape: LoadShape) => Load = hasTool("h2load") ? h2loadLoad : ownLoad;
 
 const nodeHttp = server("node:http", "servers/node-http");
+const nodeNet = server("node:net", "servers/net");
 const nodeHttp2 = server("node:http2", "servers/node-http2");
 const own = server(ownName, "servers/plantstore");
 const grpcJs = server("grpc-js", "servers/grpc-js");
@@ -102,7 +103,7 @@ export const scenarios: readonly Scenario[] = [
     shape: restShape,
     load: http1Load(restShape),
     probe: http1Probe(restShape),
-    subjects: [nodeHttp, own, ...installedPeers("fastify", "hono", "express"), ...nativeSubjects("rest")],
+    subjects: [nodeHttp, nodeNet, own, ...installedPeers("fastify", "hono", "express"), ...nativeSubjects("rest")],
     absent: absentSubjects("rest"),
   },
   {
@@ -111,7 +112,7 @@ export const scenarios: readonly Scenario[] = [
     shape: connectShape,
     load: http1Load(connectShape),
     probe: http1Probe(connectShape),
-    subjects: [nodeHttp, own, server("connect-node", "servers/connect-node", { HTTP_VERSION: "1.1" })],
+    subjects: [nodeHttp, nodeNet, own, server("connect-node", "servers/connect-node", { HTTP_VERSION: "1.1" })],
   },
   {
     name: "grpc",

@@ -75,6 +75,7 @@ export function writePages(): void {
 
 function nameOf(name: string, at: number): string {
   if (at === 0) return `${name}, the floor`;
+  if (name === "node:net") return `${name}, the limit`;
   return name === "plantstore" ? `**${name}**` : name;
 }
 
@@ -211,7 +212,7 @@ const summarised = {
   "gRPC, 64 KiB each way": "grpc-64k",
 };
 const besides = {
-  "bare node": /^node:/,
+  "bare node": /^node:http/,
   fastify: /^fastify/,
   "grpc-js": /^grpc-js$/,
   "connect-node": /^connect-node$/,

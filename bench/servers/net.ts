@@ -1,0 +1,20 @@
+import { createServer, type Socket } from "node:net";
+import { listen, serve } from "./serve.ts";
+
+// The limit of HTTP/1.1 on node: a socket that reads bytes and writes a prepared answer. It looks at no more of them than
+// tells a DELETE, which gets the 204 of REST, from anything else, which gets the empty JSON message of Connect. Each chunk
+// is taken for one request, as the load sends them, so this is no server for anything but the bench.
+const keptOpen = "date: Sat, 21 Nov 2026 12:00:00 GMT\r\nconnection: keep-alive\r\nkeep-alive: timeout=5\r\n\r\n";
+const deleted = Buffer.from(`HTTP/1.1 204 No Content\r\n${keptOpen}`);
+const emptyMessage = Buffer.from(
+  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n${keptOpen}{}`,
+);
+const capitalD = 0x44;
+
+function answer(socket: Socket): void {
+  socket.on("data", (request: Buffer) => socket.write(request[0] === capitalD ? deleted : emptyMessage));
+  // The load leaves at its end.
+  socket.on("error", () => socket.destroy());
+}
+
+await serve(() => listen(createServer({ noDelay: true }, answer)));
