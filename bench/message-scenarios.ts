@@ -1,8 +1,8 @@
 import { BytesValueSchema, UInt32ValueSchema } from "@bufbuild/protobuf/wkt";
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { LoadShape } from "./load/load.ts";
-import { grpcProbe, http2Probe } from "./probe.ts";
-import { http2Load, ownName, server, type Scenario, type Subject } from "./scenarios.ts";
+import { grpcProbe, http1Probe, http2Probe } from "./probe.ts";
+import { http1Load, http2Load, ownName, server, type Scenario, type Subject } from "./scenarios.ts";
 import { collectPath, countPath, echoPath, streamedBytes } from "./servers/echo-service.ts";
 
 const KiB = 1_024;
@@ -22,6 +22,15 @@ const connectNode = server("connect-node", "servers/echo-connect-node");
 const line = `"${Buffer.alloc(streamedBytes, "x").toString("base64")}"`;
 const atOnce = { connections: 4, streams: 2 };
 const connectHeader = { "content-type": "application/connect+json", "connect-protocol-version": "1" };
+
+const largeOverHttp1: LoadShape = {
+  httpMethod: "POST",
+  path: echoPath,
+  header: { "content-type": "application/proto", "connect-protocol-version": "1" },
+  body: Buffer.from(toBinary(BytesValueSchema, create(BytesValueSchema, { value: Buffer.alloc(MiB, "x") }))),
+  connections: 8,
+  streams: 1,
+};
 
 /** The same messages in both directions, over REST and over the Connect protocol in JSON. */
 const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { readonly shape: LoadShape })[] = [
@@ -73,6 +82,14 @@ const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { r
 export const messageScenarios: readonly Scenario[] = [
   scenario("grpc-64k", "64 KiB both ways as unary gRPC, 8 connections with 4 open at once", echo(64 * KiB, 8, 4)),
   scenario("grpc-1m", "1 MiB both ways as unary gRPC, 4 connections with 2 open at once", echo(MiB, 4, 2)),
+  {
+    name: "connect-1m",
+    title: "1 MiB both ways as unary Connect over HTTP/1.1, 8 connections",
+    shape: largeOverHttp1,
+    load: http1Load(largeOverHttp1),
+    probe: http1Probe(largeOverHttp1),
+    subjects: [server("node:http", "servers/echo-node-http"), own],
+  },
   scenario("grpc-stream", "10,000 messages as one server stream of gRPC, 4 connections with 2 open at once", {
     ...shape(countPath, toBinary(UInt32ValueSchema, create(UInt32ValueSchema, { value: streamedMessages }))),
     connections: 4,
