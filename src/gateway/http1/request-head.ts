@@ -21,8 +21,6 @@ export interface Http1RequestHead {
 
 /** The header fields of a request, and what they say about its body and its connection. */
 export interface FieldSection {
-  /** The lines as sent, one character for each byte. */
-  readonly lines: string;
   readonly httpVersion: Http1Version;
   readonly fields: HeaderFields;
   readonly common: CommonHeaderFields;
@@ -41,7 +39,12 @@ export type Http1Version = "1.0" | "1.1";
 /** Reads the heads of a connection, however they are split. */
 export class HeadReader {
   readonly #limits: Limits;
+  /** The last section of the connection, unless it is long: most clients send it again with each request. */
   #before: FieldSection | undefined;
+  /** Its bytes as they were sent, with the empty line that ends it. */
+  #bytes: Buffer = none;
+  /** The buffer that these are in. */
+  #room: Buffer = none;
   #emptyLines = 0;
 
   constructor(limits: Limits) {
@@ -55,6 +58,28 @@ export class HeadReader {
       incoming.use(incoming.at + 2);
     }
     if (this.#emptyLines > emptyLinesMax) return unreadable(notHttp());
+    return this.#readAgain(incoming) ?? this.#readNew(incoming);
+  }
+
+  /**
+   * Returns the next head if its section is, byte for byte, the one before. Whose request it is depends on that: nothing
+   * less than all of its bytes may be compared.
+   */
+  #readAgain(incoming: Incoming): Http1RequestHead | undefined {
+    const before = this.#before;
+    if (before === undefined) return undefined;
+    const { bytes, at: start } = incoming;
+    const lineEnd = bytes.indexOf(lf, start) + 1;
+    const end = lineEnd + this.#bytes.byteLength;
+    if (end > bytes.byteLength || this.#bytes.compare(bytes, lineEnd, end) !== 0) return undefined;
+    const line = readRequestLine(bytes.toString("latin1", start, lineEnd));
+    if (line === undefined || line.httpVersion !== before.httpVersion) return undefined;
+    incoming.use(end);
+    this.#emptyLines = 0;
+    return toHead(line, before);
+  }
+
+  #readNew(incoming: Incoming): Http1RequestHead | undefined {
     const { bytes, at: start } = incoming;
     const end = incoming.useSection();
     const problem = this.#problem(bytes, start, end);
@@ -63,9 +88,18 @@ export class HeadReader {
     this.#emptyLines = 0;
     const lineEnd = bytes.indexOf(lf, start) + 1;
     const requestLine = bytes.toString("latin1", start, lineEnd);
-    const head = readRequestHead(requestLine, bytes.toString("latin1", lineEnd, end), this.#before);
-    this.#before = head.section.lines.length <= keptLinesMax ? head.section : undefined;
-    return head;
+    const line = readRequestLine(requestLine);
+    if (line === undefined) return unreadable(versionPattern.test(requestLine) ? badVersion() : notHttp());
+    const section = readSection(bytes.toString("latin1", lineEnd, end), line.httpVersion);
+    if (end - lineEnd <= keptLinesMax) this.#keep(section, bytes.subarray(lineEnd, end + emptyLineBytes));
+    return toHead(line, section);
+  }
+
+  #keep(section: FieldSection, bytes: Buffer): void {
+    if (bytes.byteLength > this.#room.byteLength) this.#room = Buffer.allocUnsafeSlow(bytes.byteLength);
+    this.#before = section;
+    this.#bytes = this.#room.subarray(0, bytes.byteLength);
+    this.#bytes.set(bytes);
   }
 
   /** Returns the problem of a head as far as it has arrived: it is not HTTP, or it is too large. */
@@ -89,19 +123,27 @@ function isNoMethod(octet: number | undefined): boolean {
   return octet !== undefined && octet !== cr && !(octet >= capitalA && octet <= capitalZ);
 }
 
-/**
- * Reads a complete head, without the empty line that ends it. Lines keep their ends; a byte is one character.
- *
- * @param before - the last section of the connection, which most clients send again with each request
- */
-function readRequestHead(requestLine: string, lines: string, before: FieldSection | undefined): Http1RequestHead {
-  const line = requestLinePattern.exec(requestLine);
-  if (line === null) return unreadable(versionPattern.test(requestLine) ? badVersion() : notHttp());
-  const [, method = "", target = "", minor] = line;
-  const httpMethod = usualMethods[usualMethods.indexOf(method)] ?? method;
-  const httpVersion = minor === "0" ? "1.0" : "1.1";
-  const isSame = before !== undefined && before.lines === lines && before.httpVersion === httpVersion;
-  const section = isSame ? before : readSection(lines, httpVersion);
+/** The first line of a request (RFC 9112 §3). */
+interface RequestLine {
+  readonly httpMethod: string;
+  readonly target: string;
+  readonly httpVersion: Http1Version;
+}
+
+/** Reads a request line with its end, one character for each byte; `undefined` if it is none. */
+function readRequestLine(text: string): RequestLine | undefined {
+  if (!requestLinePattern.test(text)) return undefined;
+  const methodEnd = text.indexOf(" ");
+  const versionAt = text.length - versionLength;
+  const method = text.slice(0, methodEnd);
+  return {
+    httpMethod: usualMethods[usualMethods.indexOf(method)] ?? method,
+    target: text.slice(methodEnd + 1, versionAt),
+    httpVersion: text.startsWith("0", versionAt + " HTTP/1.".length) ? "1.0" : "1.1",
+  };
+}
+
+function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Http1RequestHead {
   // RFC 9110 §9.3.6: tunnels are for proxies.
   const problem = httpMethod === "CONNECT" ? badTarget() : section.problem;
   return { httpMethod, target, section, problem };
@@ -122,7 +164,6 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
   const { transferEncoding, contentLength, expect, connection } = common;
   const length = contentLength === null ? 0 : readLength(contentLength);
   return {
-    lines,
     httpVersion,
     fields,
     common,
@@ -223,12 +264,15 @@ const capitalZ = 0x5a;
 const keptLinesMax = 4 * 1024;
 /** The most empty lines before a request. Old clients send one after a body; endless ones keep the connection open. */
 const emptyLinesMax = 16;
+const emptyLineBytes = 2;
+const none = Buffer.alloc(0);
 /** Bytes of a request line besides its target: the longest registered method, spaces and version. */
 const requestLineBytes = 64;
 
 // RFC 9112 §3: one space each, and a target without white space, control characters or bytes beyond ASCII. Every
 // registered method is in upper case (RFC 9110 §16.1.1), and none is longer than 17 characters.
-const requestLinePattern = /^([A-Z][A-Z-]{0,31}) ([\x21-\x7e]+) HTTP\/1\.([01])\r\n$/;
+const requestLinePattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+ HTTP\/1\.[01]\r\n$/;
+const versionLength = " HTTP/1.1\r\n".length;
 // The same with another version of HTTP, or with none, as in HTTP/0.9.
 const versionPattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+(?: HTTP\/\d\.\d)?\r\n$/;
 // RFC 9112 §5, RFC 9110 §5.5 and §5.6.2. No white space before the colon, no folded lines, no control characters.
