@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { migratePlants, openPlantDatabase, openPlantStore } from "../../src/plantstore/plants/index.ts";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { migratePlants, type OnUpkeep, openPlantDatabase, openPlantStore } from "../../src/plantstore/plants/index.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
 import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";
@@ -77,6 +77,19 @@ describe("behind PgBouncer in transaction mode", () => {
     const deleted: string[] = outputs.flatMap(({ stdout }) => JSON.parse(stdout));
     expect(deleted).toHaveLength(shared);
     expect(new Set(deleted).size).toBe(shared);
+  });
+
+  test("statements that are not kept are noticed, told of once, and still delete", { timeout }, async () => {
+    const count = 200;
+    await createPlants(count);
+    const onUpkeep = vi.fn<OnUpkeep>();
+    const store = await openPlantStore({ kind: "postgres", url: pooler.url }, { onUpkeep });
+    for (let id = 1n; id <= count; id++) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+    await store.close();
+    expect(onUpkeep.mock.calls).toEqual([[expect.objectContaining({ kind: "names-refused" })]]);
+    const [records] = await runSql(direct, "SELECT count(*), count(DISTINCT plant_id) AS plants FROM deletions");
+    expect(records).toEqual({ count: String(count), plants: String(count) });
   });
 
   test("a store goes unready with its pooler, and is well again with it", { timeout }, async () => {

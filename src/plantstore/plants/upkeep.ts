@@ -9,7 +9,9 @@ export type Upkeep =
   /** One of several servers that store the plants is lost; `problem` says why, for an operator. The others go on. */
   | { readonly kind: "worker-away"; readonly lastedMs: number; readonly problem: string }
   /** That server deletes again. */
-  | { readonly kind: "worker-back"; readonly lastedMs: number };
+  | { readonly kind: "worker-back"; readonly lastedMs: number }
+  /** A pooler does not keep prepared statements, so from now on none is prepared; `problem` quotes the server. */
+  | { readonly kind: "names-refused"; readonly lastedMs: number; readonly problem: string };
 
 /** Called when upkeep has ended, and for a lost worker once a batch for it was given up. Must not throw. */
 export type OnUpkeep = (upkeep: Upkeep) => void;

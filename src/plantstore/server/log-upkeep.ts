@@ -13,6 +13,8 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
         return log.warn(withCode("ERR_SERVER_AWAY", fields), "worker away");
       case "worker-back":
         return log.warn(fields, "worker back");
+      case "names-refused":
+        return log.warn(fields, "statements not prepared");
       default:
         return log.warn(withCode("ERR_RECORDS_NOT_DROPPED", fields), "deletion records not dropped");
     }

@@ -18,6 +18,7 @@ test.each<{ given: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string;
     errorCode: "ERR_SERVER_AWAY",
   },
   { given: { kind: "worker-back", lastedMs: 8 }, level: "warn", msg: "worker back" },
+  { given: { kind: "names-refused", problem: "x", lastedMs: 9 }, level: "warn", msg: "statements not prepared" },
 ])("the upkeep $given.kind is one line with all that is known of it", ({ given, level, msg, errorCode }) => {
   const lines: unknown[] = [];
   const write =

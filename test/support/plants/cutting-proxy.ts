@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { namesBegin } from "../../../src/plantstore/plants/postgres/server/named-statements.ts";
 import { type PostgresProxy, startPostgresProxy } from "./postgres-proxy.ts";
 
 /**
@@ -17,8 +18,8 @@ export interface CuttingProxy extends PostgresProxy {
   freeze(): void;
 }
 
-// What only a batch of deletions has in it.
-const deletes = "WITH deleted AS";
+// What only a batch of deletions has in it: its text, or the name under which the server has that.
+const deletes = ["WITH deleted AS", namesBegin];
 
 /** Starts a proxy to the server whose socket is in `serverFolder`. */
 export async function startCuttingProxy(serverFolder: string, port?: number): Promise<CuttingProxy> {
@@ -35,7 +36,7 @@ export async function startCuttingProxy(serverFolder: string, port?: number): Pr
     let onReply: (() => void) | undefined;
     if (isFrozen) return;
     client.on("data", (data) => {
-      const here = data.includes(deletes) ? armed : undefined;
+      const here = deletes.some((mark) => data.includes(mark)) ? armed : undefined;
       if (here === undefined || !data.includes(here.ids)) return void server.write(data);
       armed = undefined;
       if (here.cut === "before-send") return cutNow(here.done);

@@ -24,7 +24,7 @@ interface Loss {
 /**
  * Starts a proxy to the server whose socket is in `serverFolder`.
  *
- * A statement is refused by spoiling its first letter, so that the state of the transaction is the one of a real error,
+ * A statement is refused by spoiling its first letter, or that of its name, so that the state of the transaction is the one of a real error,
  * whose SQLSTATE is then replaced: 0A000 for what these engines lack; 40001 at random; and 40003 at random where a
  * transaction ends, of which every other one was committed.
  */
@@ -51,15 +51,21 @@ export async function startDistributedProxy(serverFolder: string, dice: Dice): P
     let isInTransaction = false;
     let sqlState: string | undefined;
     let isLost = false;
+    const texts = new Map<string, string>();
     onMessages(
       client,
       () => isStarted,
       (message) => {
         isStarted = true;
         const type = String.fromCharCode(message[0] ?? 0);
-        const at = type === "Q" ? headerBytes : type === "P" ? message.indexOf(0, headerBytes) + 1 : -1;
+        if (type === "P") {
+          const name = textAt(message, headerBytes);
+          texts.set(name, textAt(message, headerBytes + name.length + 1));
+        }
+        const at = statementAt(type, message);
         if (at > 0) {
-          const sql = message.toString("utf8", at, message.indexOf(0, at)).trim();
+          const written = textAt(message, at);
+          const sql = (texts.get(written) ?? written).trim();
           const decision = decide(sql, isInTransaction);
           isLost = typeof decision === "object" && decision.isRun;
           sqlState = typeof decision === "object" ? "40003" : decision;
@@ -89,6 +95,19 @@ export async function startDistributedProxy(serverFolder: string, dice: Dice): P
   });
 
   return Object.assign(state, { ...proxy, refused });
+}
+
+/** Returns where a message has the text of the statement that it runs, or its name; -1 if it runs none. */
+function statementAt(type: string, message: Buffer): number {
+  if (type === "Q") return headerBytes;
+  const second = message.indexOf(0, headerBytes) + 1;
+  // What is parsed under a name is run by the message after it, and what is not by this one.
+  if (type === "P") return second === headerBytes + 1 ? second : -1;
+  return type === "B" && message[second] !== 0 ? second : -1;
+}
+
+function textAt(message: Buffer, at: number): string {
+  return message.toString("utf8", at, message.indexOf(0, at));
 }
 
 /** Calls back with each whole message. The first one of a client has no type. */

@@ -82,11 +82,19 @@ auth_type = trust
 auth_file = ${join(folder, "users")}
 server_tls_sslmode = disable
 client_tls_sslmode = disable
-; Fewer than the connections of its clients, so that they take turns.
+; Fewer than the connections of its clients, so that they take turns, also one client with itself.
 default_pool_size = 2
+server_round_robin = 1
+${keepsStatements() ? "max_prepared_statements = 0" : ""}
 [databases]
 plantstore = host=${serverFolder} port=5432 dbname=plantstore
 `;
+}
+
+/** Whether it is a release that can keep the prepared statements of its clients, which these tests do without. */
+function keepsStatements(): boolean {
+  const [, minor] = /PgBouncer 1\.(\d+)/.exec(execFileSync(program(), ["--version"], { encoding: "utf8" })) ?? [];
+  return Number(minor) >= 21;
 }
 
 function program(): string {

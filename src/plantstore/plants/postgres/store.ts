@@ -11,6 +11,7 @@ import type {
   WaitingDeletions,
 } from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
+import { lastedSince } from "../upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
 import { checkStore } from "./check-store.ts";
 import { AwayWorkers } from "./citus/away-workers.ts";
@@ -21,6 +22,7 @@ import { BatchGivenUp, batchTimeoutMs, runBatch } from "./delete/run-batch.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import type { SessionTimeouts } from "./server/connect.ts";
 import { followServerUrl } from "./server/follow-server-url.ts";
+import { NamedStatements } from "./server/named-statements.ts";
 import { readServerUrl, type Server } from "./server/server-url.ts";
 import { Session } from "./server/session.ts";
 
@@ -117,6 +119,7 @@ class PostgresStore implements PlantStore {
   });
   readonly #retention: Retention;
   readonly #away: AwayWorkers;
+  readonly #names: NamedStatements;
 
   constructor(
     server: Server,
@@ -134,6 +137,10 @@ class PostgresStore implements PlantStore {
       onUpkeep,
     });
     this.#away = new AwayWorkers(onUpkeep);
+    const begunMs = performance.now();
+    this.#names = new NamedStatements((refusal) =>
+      onUpkeep?.({ kind: "names-refused", lastedMs: lastedSince(begunMs), problem: refusal }),
+    );
   }
 
   get problem(): string | undefined {
@@ -243,7 +250,7 @@ class PostgresStore implements PlantStore {
   }
 
   #addSession(): Session {
-    const session = new Session(this.#server, deleteTimeouts, this.#citus);
+    const session = new Session(this.#server, deleteTimeouts, this.#citus, this.#names);
     this.#sessions.push(session);
     return session;
   }

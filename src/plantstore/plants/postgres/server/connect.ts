@@ -37,6 +37,8 @@ export interface Notice {
 /** Options of {@link connectTo}. */
 export interface ConnectOptions {
   readonly timeouts: SessionTimeouts | undefined;
+  /** Whether plans are kept for as long as the connection. */
+  readonly keepsPlans: boolean;
   /** Whether a read-only host is refused: only one of several hosts is the primary. */
   readonly mustBeWritable: boolean;
   /** When to give up, on the clock of `performance.now()`, whatever the time-out of the host. */
@@ -53,7 +55,7 @@ const disconnectTimeoutMs = 1_000;
 export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
   let fault: unknown;
   // PgBouncer refuses unknown start-up parameters; behind it the settings of the server apply.
-  const waysWithSettings = ways.map((way) => ({ ...way, ...settingsOf(options.timeouts, way.options) }));
+  const waysWithSettings = ways.map((way) => ({ ...way, ...settingsOf(options, way.options) }));
   const limitMs = (): number => Math.max(1, Math.min(connectTimeoutMs, options.untilMs - performance.now()));
   for (const way of [...waysWithSettings, ...ways]) {
     const client = new Client({ ...way, connectionTimeoutMillis: limitMs() });
@@ -130,11 +132,17 @@ export async function cutShort(client: Client): Promise<boolean> {
   return await cancelStatement(client);
 }
 
-function settingsOf(timeouts: SessionTimeouts | undefined, options?: string): ClientConfig {
+// A plan that is made while a table is empty reads the whole table, and compares each of its rows with each of others;
+// it would go on to when there are millions. Where it may not, the planner thinks that a plan which has to is worth
+// being compiled.
+const lastingPlans = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
+
+function settingsOf({ timeouts, keepsPlans }: ConnectOptions, options?: string): ClientConfig {
   // As options, because node-postgres cannot send a time-out of 0, which overrides that of the role.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
-  return { options: [options, showWarnings, limits].filter((part) => part !== undefined).join(" ") };
+  const parts = [options, showWarnings, limits, keepsPlans ? lastingPlans : undefined];
+  return { options: parts.filter((part) => part !== undefined).join(" ") };
 }
 
 // Only one of several hosts is the primary; the others are its standbys, or former primaries.

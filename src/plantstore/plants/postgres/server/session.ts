@@ -9,6 +9,7 @@ import {
   type Notice,
   type SessionTimeouts,
 } from "./connect.ts";
+import type { NamedStatement, NamedStatements } from "./named-statements.ts";
 import type { Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
@@ -44,8 +45,7 @@ export type Row = readonly (string | null)[];
 /**
  * A single connection to the server, made when it is needed, which runs one statement at a time.
  *
- * Statements are not named: each is parsed and run in one round trip, which PgBouncer can send to any server
- * connection.
+ * A statement takes one round trip, with its text or by its name.
  */
 export class Session {
   /**
@@ -55,6 +55,7 @@ export class Session {
   untilMs: number = Number.POSITIVE_INFINITY;
   readonly #server: Server;
   readonly #workers: Workers | undefined;
+  readonly #names: NamedStatements | undefined;
   readonly #answerTimeoutMs: number;
   readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable" | "untilMs">;
   /** The index of the host to try first, modulo the number of hosts. */
@@ -68,12 +69,15 @@ export class Session {
   /** Ends the wait for the connection that is being established. */
   #endWait: (() => void) | undefined;
 
-  constructor(server: Server, timeouts?: SessionTimeouts, workers?: Workers) {
+  /** @param names - whether statements that have a name are kept under it. By default none is */
+  constructor(server: Server, timeouts?: SessionTimeouts, workers?: Workers, names?: NamedStatements) {
     this.#server = server;
     this.#workers = workers;
+    this.#names = names;
     this.#answerTimeoutMs = timeouts?.answerTimeoutMs || Number.POSITIVE_INFINITY;
     this.#connectOptions = {
       timeouts,
+      keepsPlans: names !== undefined,
       onLost: (client) => this.#forget(client),
       onNotice: (notice) => this.#read(notice),
     };
@@ -131,10 +135,24 @@ export class Session {
   }
 
   /** Runs a statement. {@link verdictOn} judges what it rejects with. */
-  async query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+  async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    if (typeof statement === "string") return await this.#query({ text: statement }, values);
+    if (this.#names?.areKept !== true) return await this.#query({ text: statement.text }, values);
+    try {
+      return await this.#query(statement, values);
+    } catch (fault) {
+      if (!this.#names.isRefused(fault)) throw fault;
+      return await this.#query({ text: statement.text }, values);
+    }
+  }
+
+  async #query(
+    statement: { readonly text: string; readonly name?: string },
+    values: readonly unknown[],
+  ): Promise<readonly Row[]> {
     const client = await this.#connected();
     const running = client.query<(string | null)[]>({
-      text,
+      ...statement,
       values: [...values],
       rowMode: "array",
       types: { getTypeParser: () => String },
