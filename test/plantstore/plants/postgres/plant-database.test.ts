@@ -15,6 +15,7 @@ import type { Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
 import { collect } from "../../../support/collect.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
+import { startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
 import { describePlantDatabase } from "../../../support/plants/describe-plant-database.ts";
 import {
   cancelWaitsForStandby,
@@ -38,7 +39,11 @@ describePlantDatabase(async () => {
 });
 
 describe("importing into PostgreSQL", () => {
-  test("does not bring back a plant whose deletion is under way when the import comes to it", async () => {
+  test.each([
+    { ids: [1n, 2n, 3n], present: 1 },
+    { ids: [1n, 3n], present: 0 },
+  ])("does not bring back a plant whose deletion is under way when the import of $ids comes to it", async (row) => {
+    const { ids, present } = row;
     const url = await server.createPlants([1n, 2n]);
     const deleting = new Client(configOf(url));
     await deleting.connect();
@@ -49,14 +54,55 @@ describe("importing into PostgreSQL", () => {
     );
     await using database = await openPostgresDatabase(withStrictIsolation(url));
     await using running = await database.startImport();
-    const counts = running.add([1n, 2n, 3n]);
+    const counts = running.add(ids);
     await expect
       .poll(() => runSql(url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
       .not.toEqual([]);
     await deleting.query("COMMIT");
     await deleting.end();
-    await expect(counts).resolves.toEqual({ added: 1, present: 1, deleted: 1 });
+    await expect(counts).resolves.toEqual({ added: 1, present, deleted: 1 });
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "2" }, { id: "3" }]);
+  });
+
+  test("copies each batch as a whole, until one has something that is there or was deleted", async () => {
+    const url = await server.createPlants([2n]);
+    await runSql(url, recordSql.replaceAll("1", "7"));
+    let said = "";
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.on("data", (data) => (said += data.toString("latin1")));
+      client.pipe(upstream).pipe(client);
+    });
+    await using database = await openPostgresDatabase(url.replace(server.socketFolder, proxy.socketFolder));
+    await using running = await database.startImport();
+    const ways = async (ids: readonly bigint[]): Promise<unknown> => {
+      said = "";
+      return [await running.add(ids), ...(said.match(/COPY plants|INSERT INTO plants/g) ?? [])];
+    };
+    const copied = ["COPY plants"];
+    const tried = ["COPY plants", "INSERT INTO plants"];
+    expect(await ways([1n])).toEqual([{ added: 1, present: 0, deleted: 0 }, ...copied]);
+    expect(await ways([4n, 2n, 3n])).toEqual([{ added: 2, present: 1, deleted: 0 }, ...tried]);
+    expect(await ways([5n])).toEqual([{ added: 1, present: 0, deleted: 0 }, "INSERT INTO plants"]);
+    expect(await ways([6n])).toEqual([{ added: 1, present: 0, deleted: 0 }, ...copied]);
+    expect(await ways([7n, 8n])).toEqual([{ added: 1, present: 0, deleted: 1 }, "INSERT INTO plants"]);
+    await using restoring = await database.startImport({ restore: true });
+    said = "";
+    await expect(restoring.add([7n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
+    expect(said).not.toContain("INSERT INTO plants");
+    expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "8" }]);
+  });
+
+  test("counts no plant for added that a trigger drops silently", async () => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `CREATE FUNCTION drop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER drop BEFORE INSERT ON plants FOR EACH ROW WHEN (NEW.id = 2) EXECUTE FUNCTION drop()`,
+    );
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    await expect(running.add([1n, 2n, 3n])).resolves.toEqual({ added: 2, present: 1, deleted: 0 });
+    expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "1" }, { id: "3" }]);
   });
 
   test("stores a batch as a whole or not at all, and goes on with the next one", async () => {

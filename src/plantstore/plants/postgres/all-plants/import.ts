@@ -6,6 +6,7 @@ import { problemOf } from "../delete/problem.ts";
 import { isOutcomeUnknown, repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
 import { int64Array } from "./int64-array.ts";
+import { int64Copy } from "./int64-copy.ts";
 
 // The ids are a parameter, and no other table takes part: distributed engines lack temporary tables, or do not join
 // them with tables that are spread. The inner SELECT hides the number of ids from the planner, so that it looks them up
@@ -18,33 +19,78 @@ const insert = `
   WITH added AS (INSERT INTO plants SELECT unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id)
   SELECT array_agg(id) FROM added`;
 
+const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+// Half of the work of an INSERT, but all or nothing: it fails at the first id that is there.
+const copy = "COPY plants (id) FROM STDIN (FORMAT binary)";
+
 const takeBack = "DELETE FROM plants WHERE id = ANY($1::bigint[])";
 
 /** Starts an import while servers keep deleting. The import owns the session. */
 export function startImport(session: Session, { restore = false }: ImportOptions): PlantImport {
+  let isAllNew = true;
   return {
-    add: (ids) => {
-      // Sorted, so that neighbours in the index are written together, and two imports do not deadlock.
-      const lines = new BigInt64Array(ids).toSorted();
-      // The ids that were added by attempts of which the server does not know whether they were committed. If a later
-      // attempt finds them there, this import has added them all the same.
-      const added = new Set<string>();
-      return repeatWhileRefused(session, async () => {
-        await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED");
-        const inserted = await (restore ? insertAll : insertUndeleted)(session, lines);
-        try {
-          await session.commit();
-        } catch (fault) {
-          // Repeating it could undo a deletion that came after it.
-          if (restore && verdictOn(fault) === "look") throw restoredInDoubt(fault);
-          if (isOutcomeUnknown(fault)) for (const id of inserted.added) added.add(id);
-          throw fault;
-        }
-        return countLines(ids, new Set([...added, ...inserted.added]), inserted.deleted);
-      });
+    add: async (ids) => {
+      const counts = await addBatch(session, ids, restore, isAllNew);
+      // What is there, or was deleted, mostly comes in a row.
+      isAllNew = counts.added === ids.length;
+      return counts;
     },
     [Symbol.asyncDispose]: () => session.close(),
   };
+}
+
+/** @param mayBeNew - whether it is first tried to copy the batch as a whole */
+async function addBatch(
+  session: Session,
+  ids: readonly bigint[],
+  restore: boolean,
+  mayBeNew: boolean,
+): Promise<ImportCounts> {
+  // Sorted, so that neighbours in the index are written together, and two imports do not deadlock.
+  const lines = new BigInt64Array(ids).toSorted();
+  // The ids that were added by attempts of which the server does not know whether they were committed. If a later
+  // attempt finds them there, this import has added them all the same.
+  const added = new Set<string>();
+  return await repeatWhileRefused(session, async () => {
+    const isCopied = mayBeNew && (await copyNew(session, lines, restore));
+    if (!isCopied) await session.begin(begin);
+    const inserted = isCopied ? undefined : await (restore ? insertAll : insertUndeleted)(session, lines);
+    try {
+      await session.commit();
+    } catch (fault) {
+      // Repeating it could undo a deletion that came after it.
+      if (restore && verdictOn(fault) === "look") throw restoredInDoubt(fault);
+      if (isOutcomeUnknown(fault)) for (const id of inserted?.added ?? lines) added.add(String(id));
+      throw fault;
+    }
+    if (inserted === undefined) return { added: ids.length, deleted: 0, present: 0 };
+    return countLines(ids, new Set([...added, ...inserted.added]), inserted.deleted);
+  });
+}
+
+/**
+ * Begins a transaction and copies ids in it. Returns whether all of them were new; if not, nothing was done and the
+ * transaction is over.
+ */
+async function copyNew(session: Session, lines: BigInt64Array, restore: boolean): Promise<boolean> {
+  const array = int64Array(lines);
+  const hasRecord = async (): Promise<boolean> => !restore && (await idsWithRecord(session, array)).size > 0;
+  await session.begin(begin);
+  try {
+    if (!(await hasRecord())) {
+      const count = await session.copy(copy, int64Copy(lines));
+      // If a deletion is in progress, the COPY waits for it, and then finds the id free. So this looks for records
+      // again with a new snapshot.
+      if (count === lines.length && !(await hasRecord())) return true;
+    }
+  } catch (fault) {
+    // An id is there, a trigger refuses one, or the server has no such COPY.
+    const verdict = verdictOn(fault);
+    if (verdict !== "divide" && verdict !== "give-up") throw fault;
+  }
+  await session.rollBack();
+  return false;
 }
 
 function restoredInDoubt(fault: unknown): StoreOpenError {

@@ -9,6 +9,7 @@ import {
   type Notice,
   type SessionTimeouts,
 } from "./connect.ts";
+import { CopyIn } from "./copy-in.ts";
 import type { NamedStatement, NamedStatements } from "./named-statements.ts";
 import type { Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
@@ -161,6 +162,12 @@ export class Session {
     return rows;
   }
 
+  /** Runs a `COPY … FROM STDIN` of these bytes, and returns the number of rows that the server has taken. */
+  async copy(text: string, bytes: Buffer): Promise<number> {
+    const client = await this.#connected();
+    return await this.#endOf(client, client.query(new CopyIn(text, bytes)).ended);
+  }
+
   /** Runs statements without parameters and results. */
   async run(script: string): Promise<void> {
     const client = await this.#connected();
@@ -179,6 +186,12 @@ export class Session {
   /** Commits. After a fault, call {@link discard} instead, which rolls back. */
   async commit(): Promise<void> {
     await this.run("COMMIT");
+    this.#isInTransaction = false;
+  }
+
+  /** Rolls back, and keeps the connection. */
+  async rollBack(): Promise<void> {
+    await this.run("ROLLBACK");
     this.#isInTransaction = false;
   }
 
