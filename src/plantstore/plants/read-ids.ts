@@ -28,33 +28,51 @@ const byteOrderMark = "\u00ef\u00bb\u00bf";
 export async function* readIds(text: AsyncIterable<Uint8Array>): AsyncGenerator<readonly bigint[]> {
   let ids: bigint[] = [];
   let lineNumber = 0;
-  // Lines come in bundles: a step of an async generator costs as much as parsing several of them.
-  for await (const lines of bundlesOf(text)) {
-    for (const line of lines) {
+  let unfinished = "";
+  for await (const chunk of text) {
+    let start = 0;
+    for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, start)) {
       lineNumber++;
-      const id = parseLine(line, lineNumber);
+      const plain = unfinished === "" ? plainId(chunk, start, end) : undefined;
+      const id = plain ?? parseLine(unfinished + latin1(chunk, start, end), lineNumber);
+      unfinished = "";
+      start = end + 1;
       if (id !== undefined) ids.push(id);
       if (ids.length < batchMax) continue;
       yield ids;
       ids = [];
     }
+    unfinished += latin1(chunk, start, chunk.length);
+    // An endless line, such as in a binary file, is rejected before it fills the memory.
+    if (unfinished.length > lineMax) parseLine(unfinished, lineNumber + 1);
   }
+  const last = parseLine(unfinished, lineNumber + 1);
+  if (last !== undefined) ids.push(last);
   if (ids.length > 0) yield ids;
 }
 
-async function* bundlesOf(text: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
-  let unfinished = "";
-  for await (const chunk of text) {
-    // Latin-1 has one character per byte, so lengths are bytes, and only ASCII digits look like digits.
-    const lines = (unfinished + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString("latin1")).split(
-      "\n",
-    );
-    unfinished = lines.pop() ?? "";
-    // An endless line, such as in a binary file, is rejected before it fills the memory.
-    if (unfinished.length > lineMax) lines.push(unfinished);
-    yield lines;
+const lineFeed = 0x0a;
+const digitZero = 0x30;
+
+// Every number of so many digits is exact in a double.
+const plainDigitsMax = 15;
+
+/** Returns the id of a line that is nothing but digits, in a fifth of the time; `undefined` for any other line. */
+function plainId(bytes: Uint8Array, start: number, end: number): bigint | undefined {
+  const isPlain = end > start && end - start <= plainDigitsMax && (bytes[start] !== digitZero || end - start === 1);
+  if (!isPlain) return undefined;
+  let id = 0;
+  for (let at = start; at < end; at++) {
+    const digit = (bytes[at] ?? 0) - digitZero;
+    if (digit < 0 || digit > 9) return undefined;
+    id = id * 10 + digit;
   }
-  if (unfinished !== "") yield [unfinished];
+  return BigInt(id);
+}
+
+// Latin-1 has one character per byte, so lengths are bytes, and only ASCII digits look like digits.
+function latin1(bytes: Uint8Array, start: number, end: number): string {
+  return start === end ? "" : Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("latin1");
 }
 
 /** Reads the id of a plant, which has one spelling; `undefined` for any other text. */

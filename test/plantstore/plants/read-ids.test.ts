@@ -1,4 +1,4 @@
-import { array, assert, asyncProperty, bigInt, integer } from "fast-check";
+import { array, assert, asyncProperty, bigInt, integer, oneof } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BadLine, readIds } from "../../../src/plantstore/plants/read-ids.ts";
 
@@ -31,6 +31,8 @@ describe("reading ids", () => {
 
   test.each([
     { name: "a word", text: "1\n2\nrose\n", says: 'line 3 is not the id of a plant: "rose"' },
+    { name: "a letter behind digits", text: "12a\n", says: 'line 1 is not the id of a plant: "12a"' },
+    { name: "a sign behind digits", text: "12/\n", says: 'line 1 is not the id of a plant: "12/"' },
     { name: "a leading zero", text: "01\n", says: 'line 1 is not the id of a plant: "01"' },
     { name: "minus zero", text: "-0\n", says: 'line 1 is not the id of a plant: "-0"' },
     { name: "a plus sign", text: "+1\n", says: 'line 1 is not the id of a plant: "+1"' },
@@ -83,7 +85,13 @@ describe("reading ids", () => {
   test("reads what was written, wherever the text is cut", async () => {
     await assert(
       asyncProperty(
-        array(bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+        array(
+          oneof(
+            bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+            bigInt({ min: 10n ** 14n, max: 2n * 10n ** 15n }),
+            bigInt({ min: -20n, max: 200n }),
+          ),
+        ),
         integer({ min: 1, max: 30 }),
         async (ids, size) => {
           expect(await read(ids.map((id) => `${id}\n`).join(""), size)).toEqual(ids);

@@ -13,10 +13,12 @@ const int8Oid = 20;
 export function int64Array(ids: BigInt64Array): Buffer {
   const bytes = Buffer.alloc(headerBytes + ids.length * elementBytes);
   [1, 0, int8Oid, ids.length, 1].forEach((field, i) => bytes.writeInt32BE(field, 4 * i));
+  // Of a buffer, the method for an int64 is ten times slower.
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
   let at = headerBytes;
   for (const id of ids) {
-    bytes.writeInt32BE(8, at);
-    bytes.writeBigInt64BE(id, at + 4);
+    view.setInt32(at, 8);
+    view.setBigInt64(at + 4, id);
     at += elementBytes;
   }
   return bytes;

@@ -9,13 +9,15 @@ const trailerBytes = 2;
 export function int64Copy(ids: BigInt64Array): Buffer {
   const bytes = Buffer.alloc(headerBytes + ids.length * rowBytes + trailerBytes);
   signature.copy(bytes);
+  // Of a buffer, the method for an int64 is ten times slower.
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
   let at = headerBytes;
   for (const id of ids) {
-    bytes.writeInt16BE(1, at);
-    bytes.writeInt32BE(8, at + 2);
-    bytes.writeBigInt64BE(id, at + 6);
+    view.setInt16(at, 1);
+    view.setInt32(at + 2, 8);
+    view.setBigInt64(at + 6, id);
     at += rowBytes;
   }
-  bytes.writeInt16BE(-1, at);
+  view.setInt16(at, -1);
   return bytes;
 }
