@@ -8,6 +8,7 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreProblem } from "../store-health.ts";
 import { deletionsKeptMsDefault } from "../retention.ts";
 import { lastedSince, type Upkeep } from "../upkeep.ts";
+import { Alertness } from "./alertness.ts";
 import { openDatabase } from "./database.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
@@ -23,11 +24,11 @@ if (port === null) throw new Error("this module is the storage thread of the SQL
 const reply = (message: Reply): void => port.postMessage(message);
 
 /**
- * How long the thread stays awake after a deletion that came alone, in milliseconds: a caller that deletes one plant
- * after another is back after about 0.1. Zero on a single core, where the thread would keep the response from being
- * written.
+ * How long the thread stays awake after a deletion that came alone and soon, in milliseconds: a caller that deletes one
+ * plant after another is back after about 0.1. Zero on a single core, where the thread would keep the response from
+ * being written.
  */
-const awakeMs = availableParallelism() > 1 ? 0.15 : 0;
+const awakeMsMax = availableParallelism() > 1 ? 0.15 : 0;
 
 const { options, wakeUp: wakeUpMemory }: StorageThreadData = workerData;
 const work = prepareOrReport();
@@ -66,13 +67,15 @@ function serve(
   questions: MessagePort,
 ): void {
   let nextDropMs = performance.now() + dropOldDeletions(Date.now());
-  let cameAlone = false;
+  const alertness = new Alertness(awakeMsMax);
   reply({ kind: "open" });
   while (db.isOpen) {
-    const question = wakeUp.nextQuestion(questions, nextDropMs - performance.now(), cameAlone ? awakeMs : 0);
-    cameAlone = question?.kind === "delete" && question.batch.ids.length === 1;
-    if (question !== undefined) answer(question);
-    else if (performance.now() >= nextDropMs) nextDropMs = performance.now() + dropOldDeletions(Date.now());
+    const question = wakeUp.nextQuestion(questions, nextDropMs - performance.now(), alertness.awakeMs);
+    alertness.asked(question?.kind === "delete" && question.batch.ids.length === 1, performance.now());
+    if (question !== undefined) {
+      answer(question);
+      alertness.answered(performance.now());
+    } else if (performance.now() >= nextDropMs) nextDropMs = performance.now() + dropOldDeletions(Date.now());
   }
 
   function answer(question: Question): void {
