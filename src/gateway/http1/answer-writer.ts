@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { type Backlog, type HeaderFields, unpooled } from "../carriers/index.ts";
+import { type Backlog, freeChunk, type HeaderFields, isSingleUse, unpooled } from "../carriers/index.ts";
 import { fieldLines, type Framing } from "./answer-head.ts";
 
 /**
@@ -115,10 +115,20 @@ export class AnswerWriter {
       const slice = typeof first === "string" ? first : first.subarray(this.#firstAt, this.#firstAt + sliceBytes);
       if (isLast) this.#shift(first.length);
       else this.#firstAt += sliceBytes;
-      // A slice keeps the whole buffer alive while it waits in the socket. The last one is copied, so that the rest of
-      // the buffer, which has been taken, can be freed.
-      this.#write(isLast && typeof slice !== "string" ? new Uint8Array(slice) : slice);
+      if (isLast && typeof first !== "string") this.#writeLast(first, slice);
+      else this.#write(slice);
     }
+  }
+
+  /**
+   * Writes the last slice of an entry. A slice keeps the whole buffer alive while it waits in the socket. So the last one
+   * is copied, and the rest of the buffer, which has been taken, can be freed: at once if nothing else reads it.
+   */
+  #writeLast(entry: Uint8Array, slice: string | Uint8Array): void {
+    // Not where the program has raised node's high-water mark: there a socket takes slices that it has yet to send.
+    const isTaken = this.#socket.writableLength === 0;
+    this.#write(typeof slice === "string" ? slice : new Uint8Array(slice));
+    if (isTaken && isSingleUse(entry)) freeChunk(entry);
   }
 
   #shift(bytes: number): void {

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { BacklogBudget, defaultLimits } from "../../../src/gateway/carriers/index.ts";
+import { BacklogBudget, defaultLimits, markSingleUse } from "../../../src/gateway/carriers/index.ts";
 import { Http1Connection, type RequestReceiver } from "../../../src/gateway/http1/index.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
@@ -25,10 +26,11 @@ async function openEnds(
   page: Uint8Array,
   lookEveryMs: number,
   onRequest = (asked: Http1Connection): void => asked.answer(200, [], page),
+  highWaterMark?: number,
 ): Promise<Ends> {
   const accepted = Promise.withResolvers<Pick<Ends, "socket" | "connection">>();
   const budget = new BacklogBudget(2 * page.byteLength);
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
+  const server = createServer({ allowHalfOpen: true, ...(highWaterMark && { highWaterMark }) }, (socket) => {
     const connection = new Http1Connection(socket, {
       limits: defaultLimits,
       lookEveryMs,
@@ -145,6 +147,29 @@ test("of a large answer its last part alone is copied, which lets go of the rest
   client.resume().end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   await within(finished, "the end of the answer");
   expect(parts.map((part) => part.buffer === page.buffer)).toEqual([...Array<boolean>(255).fill(true), false]);
+});
+
+const mebibytes = 1024 * 1024;
+
+test.each([
+  { name: "that nothing else reads is freed once it is taken", mark: markSingleUse, bytes: mebibytes, left: 0 },
+  { name: "of the program's own is kept", mark: (page: Uint8Array) => page, bytes: mebibytes, left: mebibytes },
+  // More than the system takes by itself.
+  {
+    name: "that waits in the socket is kept",
+    mark: markSingleUse,
+    bytes: 32 * mebibytes,
+    left: 32 * mebibytes,
+    highWaterMark: 64 * mebibytes,
+  },
+])("a large answer $name", async ({ mark, bytes, left, highWaterMark }) => {
+  const want = Buffer.alloc(bytes, "a");
+  const page = mark(new Uint8Array(want));
+  using ends = await openEnds(page, 1000, (asked) => asked.answer(200, [], page), highWaterMark);
+  ends.client.end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const answer = await within(buffer(ends.client), "the answer");
+  expect(answer.subarray(-want.byteLength).equals(want)).toBe(true);
+  expect(page.byteLength).toBe(left);
 });
 
 test("a client whose call took long has as much time as any other to ask again", async () => {
