@@ -1,15 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { propagation, trace } from "@opentelemetry/api";
-import { Code, ConnectError, type HandlerContext, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
+import { trace } from "@opentelemetry/api";
+import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../../src/gateway/index.ts";
-import { traceIdsOf, withOpenTelemetry } from "../../../src/gateway/opentelemetry/index.ts";
+import { withOpenTelemetry } from "../../../src/gateway/opentelemetry/index.ts";
 import { collect } from "../../support/collect.ts";
 import { callings, greenhouseClient } from "../../support/gateway/greenhouse.ts";
-import { exchange } from "../../support/gateway/wire-format.ts";
 import { registerSdk } from "../../support/telemetry/register-sdk.ts";
-import { caller, reading, startTraced, traceparent } from "../../support/telemetry/traced-greenhouse.ts";
+import { caller, startTraced, traceparent } from "../../support/telemetry/traced-greenhouse.ts";
 
 /** The spans that were active, by the places of the program where it looked. */
 type Seen = Map<string, Set<string | undefined>>;
@@ -180,31 +179,4 @@ describe("the context of a request is active", () => {
     }
     expect(sdk.spans.map(({ name }) => name)).toEqual(["GET /place", "GET"]);
   });
-});
-
-test("a call without an SDK has no context, and one with baggage has that, with and without traces", async () => {
-  const seen: unknown[] = [];
-  const look = (_: unknown, { values }: HandlerContext): object => {
-    const shelf = propagation.getActiveBaggage()?.getEntry("shelf")?.value;
-    seen.push([trace.getActiveSpan()?.spanContext() !== undefined, shelf, traceIdsOf(values) !== undefined]);
-    return {};
-  };
-  await using greenhouse = await startTraced({ getReading: look });
-  await exchange(greenhouse.address, "1.1", { ...reading, header: [["baggage", "shelf=3"]] });
-  {
-    using _ = registerSdk();
-    await exchange(greenhouse.address, "1.1", { ...reading, header: [["baggage", "shelf=3"]] });
-  }
-  {
-    using _ = registerSdk();
-    trace.disable();
-    await using untraced = await startTraced({ getReading: look });
-    await exchange(untraced.address, "1.1", { ...reading, header: [["baggage", "shelf=3"]] });
-  }
-  // Without traces there is a span, which has no ids.
-  expect(seen).toEqual([
-    [false, undefined, false],
-    [true, "3", true],
-    [true, "3", false],
-  ]);
 });

@@ -251,15 +251,3 @@ test("the durations of requests go to the meter provider that is registered by t
     },
   ]);
 });
-
-test("spans go to an SDK that is registered after the gateway was made, and of two to the first", async () => {
-  await using greenhouse = await startTraced({ getReading: () => ({}) });
-  await exchange(greenhouse.address, "1.1", reading);
-  using first = registerSdk();
-  await exchange(greenhouse.address, "1.1", reading);
-  using second = registerSdk();
-  await exchange(greenhouse.address, "2", reading);
-  await greenhouse.answered(3);
-  expect([first.spans.length, second.spans.length]).toEqual([2, 0]);
-  expect(greenhouse.faults).toEqual([]);
-});
