@@ -7,7 +7,14 @@ import { FieldProblem, quote } from "./field-problem.ts";
 import { createFieldSetter, localFormOf } from "./field-values.ts";
 import type { JsonKind } from "./json-scanner.ts";
 import { enumNumberByName } from "./names.ts";
-import { int32, integerRangeOf, parseCanonicalInteger, parseExactInteger, parseFloatText } from "./numbers.ts";
+import {
+  digitsOfRounded,
+  int32,
+  integerRangeOf,
+  parseCanonicalInteger,
+  parseExactInteger,
+  parseFloatText,
+} from "./numbers.ts";
 import { parseDuration, parseTimestamp } from "./times.ts";
 
 /** How the values of a type are written as text: in a URL, and in JSON as a string, a number or a literal. */
@@ -27,8 +34,14 @@ export interface TextForm {
 /** Parses a text in a form. @throws FieldProblem that quotes a text that is no value */
 export function parseText(text: string, form: TextForm, canonical: boolean): unknown {
   const value = form.parse(text, canonical);
-  if (value === undefined) throw new FieldProblem(`${quote(text)} is not ${form.noun}`);
+  if (value === undefined) throw new FieldProblem(whyNot(text, form.noun));
   return value;
+}
+
+function whyNot(text: string, noun: string): string {
+  const digits = noun.endsWith("64") ? digitsOfRounded(text) : undefined;
+  if (digits === undefined) return `${quote(text)} is not ${noun}`;
+  return `${digits} has been read as a double, which has 53 bits, by the body parser: send ${noun} as a text`;
 }
 
 const string: readonly JsonKind[] = ["string"];

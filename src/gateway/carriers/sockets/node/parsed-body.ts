@@ -8,7 +8,8 @@ import { HttpProblem, toUtf8 } from "../../index.ts";
  * has not read all of the body.
  *
  * A parser has read numbers as doubles. An integer beyond 2^53 may not be what was sent, so it gets a fraction: a double
- * loses that again, and any field of another type refuses it and is named. What was beyond all doubles still is.
+ * loses that again, and any field of another type refuses it and is named. By its zero, which JSON.stringify does not
+ * write, the reader of JSON knows what happened. What was beyond all doubles still is.
  *
  * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message
  */
@@ -52,6 +53,6 @@ function toJson(value: unknown, level: number): string | undefined {
 function numberToJson(value: number): string {
   // JSON.stringify writes null, which would leave the field unset: 0, for an int64.
   if (!Number.isFinite(value)) return value < 0 ? "-1e999" : "1e999";
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) return `${BigInt(value)}.5`;
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) return `${BigInt(value)}.50`;
   return Object.is(value, -0) ? "-0" : String(value);
 }
