@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { inspect } from "node:util";
 import type { OwnConnection } from "./http-server.ts";
 
 /** How old connections may become. */
@@ -62,13 +63,14 @@ export class ConnectionAges {
 /**
  * Creates what ends connections of an age; `undefined` if they may live on.
  *
- * @throws RangeError for a time that is not above 0
+ * @throws RangeError for a time that is no number above 0
  */
 export function createConnectionAges(options: ConnectionAgeOptions): ConnectionAges | undefined {
   const { maxConnectionAgeMs = Number.POSITIVE_INFINITY, maxConnectionAgeGraceMs = Number.POSITIVE_INFINITY } = options;
   for (const [name, ms] of Object.entries({ maxConnectionAgeMs, maxConnectionAgeGraceMs })) {
-    // Not `ms <= 0`, which lets NaN pass.
-    if (!(ms > 0)) throw new RangeError(`${name} must be above 0, not ${ms}`);
+    // Not `ms <= 0`, which lets NaN pass. A program without types may hand on a text of its environment.
+    if (typeof ms !== "number" || !(ms > 0))
+      throw new RangeError(`${name} must be a number above 0, not ${inspect(ms)}`);
   }
   if (maxConnectionAgeMs === Number.POSITIVE_INFINITY) return undefined;
   return new ConnectionAges(maxConnectionAgeMs, maxConnectionAgeGraceMs);

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { Agent, request as httpRequest } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { Socket } from "node:net";
+import { inspect } from "node:util";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createConnectionAges } from "../../../../src/gateway/carriers/sockets/connection-ages.ts";
@@ -237,12 +238,16 @@ describe("the age of a connection", () => {
     { name: "maxConnectionAgeMs", value: 0 },
     { name: "maxConnectionAgeMs", value: Number.NaN },
     { name: "maxConnectionAgeMs", value: -1 },
+    { name: "maxConnectionAgeMs", value: "5" },
     { name: "maxConnectionAgeGraceMs", value: 0 },
+    { name: "maxConnectionAgeGraceMs", value: "5" },
     { name: "maxConnectionAgeGraceMs", value: Number.NaN },
   ])("$name of $value is refused by listen, which may then be tried again", async ({ name, value }) => {
     vi.useRealTimers();
     const gateway = createGateway({ routes: () => {} });
-    await expect(gateway.listen({ [name]: value })).rejects.toThrow(`${name} must be above 0, not ${String(value)}`);
+    await expect(gateway.listen({ [name]: value })).rejects.toThrow(
+      `${name} must be a number above 0, not ${inspect(value)}`,
+    );
     await gateway.listen();
     await gateway.close();
   });
