@@ -3,6 +3,7 @@ import type { RestOptions } from "../../src/gateway/index.ts";
 import type { Field } from "../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
+import { type Case, cases } from "../gateway/moved/cases.ts";
 import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
 
 // What docs/migration.md says of requests, by the options of its blocks. The blocks run in documented-programs.test.ts.
@@ -107,4 +108,25 @@ describe.each(Object.entries(sections))("%s", (title, rest) => {
     const given = answer.httpStatus === 200 && httpMethod !== "HEAD" ? [JSON.parse(answer.body.toString()).sink] : [];
     expect([answer.httpStatus, ...given]).toEqual(row.answer);
   });
+});
+
+function count(isOne: (one: Case) => boolean): number {
+  return cases.filter(isOne).reduce((sum, { of }) => sum + of.length, 0);
+}
+
+test("the page counts the requests of grpc-gateway's own tests, and names the standards against some", () => {
+  const section = sectionOf("From grpc-gateway").replaceAll("\n", " ");
+  const otherwise = cases.filter(({ refused, missing }) => refused !== undefined || missing !== undefined);
+  const byOption = count(({ by }) => by !== undefined);
+  expect(section).toContain(`integration tests send ${count(() => true)} requests`);
+  expect(section).toContain(
+    `${count((one) => one.by === undefined && !otherwise.includes(one))} are answered the same`,
+  );
+  expect(section).toContain(`and ${byOption} more by these`);
+  expect([count(({ missing }) => missing !== undefined), section]).toEqual([1, expect.stringContaining("One is not")]);
+  expect(section).toContain(
+    `Against the answers to ${count(({ refused }) => refused !== undefined)} stands a sentence`,
+  );
+  for (const { refused } of cases)
+    expect(section).toContain(refused?.because.match(/^(?:RFC \d+|\w+\.proto)/)?.[0] ?? "");
 });

@@ -111,6 +111,10 @@ describe("fields named as in grpc-gateway", () => {
         const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
         expect(trailer).toEqual([["grpc-trailer-x-late", "2"]]);
         expect(fieldValue(header, "trailer")).toBe("grpc-trailer-x-late");
+        const failed = await ask("/sensors/fails/reading", [["te", "trailers"]]);
+        expect([failed.httpStatus, failed.trailer]).toEqual([409, [["grpc-trailer-x-late", "2"]]]);
+        expect(fieldValue(failed.header, "trailer")).toBe("grpc-trailer-x-late");
+        expect((await ask("/sensors/fails/reading")).trailer).toEqual([]);
         const head = await gateway.ask(carrier, {
           httpMethod: "HEAD",
           path: "/sensors/a/reading",

@@ -109,7 +109,10 @@ export class RestUnary implements UnaryProtocol {
 
   writeError(error: ConnectError): void | Promise<void> {
     const { httpStatus, fields, body } = this.errorAnswer(error);
-    return this.answerEncoded(httpStatus, fields, body);
+    const { usesGrpcMetadata } = this.target.binding;
+    const end = usesGrpcMetadata ? restTrailerOf(this.exchange, this.responseTrailer) : undefined;
+    if (end === undefined) return this.answerEncoded(httpStatus, fields, body);
+    return this.answerEncoded(httpStatus, [...fields, ...end.announcement], body, end.fields);
   }
 
   giveUpCoding(): void {
