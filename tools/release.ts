@@ -18,9 +18,17 @@ export const manifests: readonly string[] = packages.map((name) =>
   name === "conformance" ? `${name}/package.json` : `src/${name}/package.json`,
 );
 
-/** Returns the changelog with the unreleased changes under a version and a day. Throws when there are none. */
+/**
+ * Returns the changelog with the unreleased changes under a version and a day; as it is where that version is the newest
+ * already, as one is that was written before it can be published.
+ *
+ * @throws Error when nothing is unreleased otherwise, or the version is there and more is unreleased
+ */
 export function releaseChangelog(text: string, version: string, day: string): string {
   const [before, unreleased] = text.split(/^## \[Unreleased\]\n/m);
+  const isWritten = unreleased?.trimStart().startsWith(`## [${version}] - `) === true;
+  if (isWritten) return text;
+  if (unreleased?.includes(`\n## [${version}] - `)) throw new Error(`${version} is in the changelog already`);
   if (!unreleased?.split(/^## /m)[0]?.includes("\n- ")) throw new Error("nothing is unreleased");
   return `${before}## [Unreleased]\n\n## [${version}] - ${day}\n${unreleased}`;
 }
