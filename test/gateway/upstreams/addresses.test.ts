@@ -314,6 +314,7 @@ test.each([
   { options: { addresses: "dns:a/b" }, error: "is not the address of a server" },
   { options: { addresses: "http://a", resolveEveryMs: 0 }, error: "resolveEveryMs must be from 1" },
   { options: { addresses: "http://a", maxConnectionAgeMs: Number.NaN }, error: "maxConnectionAgeMs must be from 1" },
+  { options: JSON.parse('{"addresses":"http://a","connections":"2"}'), error: "connections must be from 1 to" },
   { options: { addresses: "http://a", limits: { waitingCalls: -1 } }, error: "limits.waitingCalls must be from 1" },
   { options: { addresses: "http://a", limits: { idleTimeoutMs: 2 ** 31 } }, error: "limits.idleTimeoutMs must be" },
 ])("$options is refused", ({ options, error }) => {
