@@ -20,6 +20,7 @@ const longSuites = [
   "openapi",
   "package",
   "prometheus",
+  "proxy",
   "runtimes",
 ] as const;
 

@@ -1,0 +1,27 @@
+// The server of gRPC's interop tests, as grpc-go has it, with reflection. It prints its port.
+package main
+
+import (
+	"fmt"
+	"log"
+	"net"
+
+	"google.golang.org/grpc"
+	// Registers itself: what comes compressed is answered so.
+	_ "google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/interop"
+	"google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/reflection"
+)
+
+func main() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
+	server := grpc.NewServer()
+	grpc_testing.RegisterTestServiceServer(server, interop.NewTestServer())
+	reflection.Register(server)
+	log.Fatal(server.Serve(listener))
+}

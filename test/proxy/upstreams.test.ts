@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type Case,
+  createHttp1,
+  createHttp2,
+  type Exchange,
+  readCases,
+  type Result,
+  run,
+  writeReport,
+} from "../../conformance/runner/index.ts";
+import { askedBy, corpusGroups, expectAnswer, toRequest } from "../gateway/corpus/asking.ts";
+import { type Http1Connection, openHttp1 } from "../support/carriers/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../support/carriers/http2-connection.ts";
+import { waitLimitMs } from "../support/deadline.ts";
+import {
+  echoFiles,
+  echoServers,
+  type GrpcServerProcess,
+  sinkFiles,
+  startGrpcProgram,
+} from "../support/gateway/grpc-programs.ts";
+import { startProxy, type TestProxy } from "../support/gateway/proxy.ts";
+import { buildLimitMs } from "../support/process/build-step.ts";
+
+// What REST says of a request does not depend on who serves it: the same rows, before servers of other makers.
+
+const cases = readCases();
+// The regular ones differ in values alone, which no carrier sees: once is enough.
+const byHand = cases.filter(({ group }) => !group.startsWith("values-"));
+
+const corpus = corpusGroups
+  .flatMap((group) => group.rows)
+  // The echo of a message of 100 levels has 101: more than readers of protobuf take.
+  .filter((row) => row.rule !== "a path of 100 names")
+  .map((row) => ({ ...row, asked: askedBy(row) }));
+
+/** How long thousands of requests may take, each on a connection of its own, on a busy machine, in ms. */
+const suiteLimitMs = 10 * waitLimitMs;
+
+describe.each(echoServers)("before $name", ({ build, knownFailing }) => {
+  const opened = new AsyncDisposableStack();
+  let server: GrpcServerProcess;
+
+  beforeAll(async () => {
+    server = opened.use(await startGrpcProgram(await build()));
+  }, buildLimitMs);
+
+  afterAll(() => opened.disposeAsync());
+
+  describe("the proxy keeps the transcoding suite", () => {
+    let proxy: TestProxy;
+
+    beforeAll(async () => {
+      proxy = opened.use(await startProxy(server.address, echoFiles));
+    });
+
+    test("over HTTP/1.1", { timeout: suiteLimitMs }, async () => {
+      expect(await failures(cases, createHttp1(new URL(proxy.baseUrl)), knownFailing)).toBe("");
+    });
+
+    test("over HTTP/2", { timeout: suiteLimitMs }, async () => {
+      expect(await failures(byHand, createHttp2(new URL(proxy.baseUrl)), knownFailing)).toBe("");
+    });
+  });
+
+  describe("in the corpus,", () => {
+    let http1: Http1Connection;
+    let http2: Http2Connection;
+
+    beforeAll(async () => {
+      const { address } = opened.use(await startProxy(server.address, sinkFiles));
+      http1 = opened.use(await openHttp1(address));
+      http2 = opened.use(await openHttp2(address));
+    });
+
+    test.each(corpus.filter(({ only }) => only === undefined))("$rule: $asked over HTTP/1.1", async (row) => {
+      const request = toRequest(row);
+      http1.request(request);
+      expectAnswer(await http1.readAnswer(request.httpMethod), row.want);
+    });
+
+    test.each(corpus)("$rule: $asked over HTTP/2", async (row) => {
+      expectAnswer(await http2.exchange(toRequest(row)), row.want);
+    });
+  });
+});
+
+async function failures(some: readonly Case[], exchange: Exchange, knownFailing: readonly string[]): Promise<string> {
+  const results: Result[] = [];
+  const options = { exchange, timeoutMs: waitLimitMs, without: [], knownFailing };
+  for await (const result of run(some, options)) results.push(result);
+  expect(results).toHaveLength(some.length);
+  const failed = results.filter(({ outcome }) => outcome === "fail" || outcome === "fixed");
+  return failed.length === 0 ? "" : writeReport(failed, "text");
+}
