@@ -1,4 +1,4 @@
-import { context, type Context, isSpanContextValid, type Span, trace } from "@opentelemetry/api";
+import { context, type Context, isSpanContextValid, propagation, type Span, trace } from "@opentelemetry/api";
 import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 
 /** The trace of a request, and its span in it, in hexadecimal. */
@@ -22,6 +22,21 @@ export function traceIdsOf(contextValues: ContextValues): TraceIds | undefined {
 export function spanOf(contextValues: ContextValues): Span | undefined {
   const active = contextValues.get(contextKey);
   return active && trace.getSpan(active);
+}
+
+/** Returns the header fields that pass a request's span on: none if it has none, or if the SDK fails. */
+export function tracePropagation(contextValues: ContextValues): Readonly<Record<string, string>> {
+  const active = contextValues.get(contextKey);
+  if (active === undefined) return {};
+  const fields: Record<string, string> = {};
+  try {
+    propagation.inject(active, fields);
+    // That of the caller goes by the rules of the program, which may keep it back.
+    delete fields["baggage"];
+    return fields;
+  } catch {
+    return {};
+  }
 }
 
 /** Calls a function of the program while the context of its request is active, and returns what it returns. */

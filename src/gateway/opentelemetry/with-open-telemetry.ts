@@ -1,24 +1,25 @@
 import { createNoopMeter, type Meter, metrics } from "@opentelemetry/api";
-import type { AnsweredRequest, Endpoint, ServingOptions } from "../calls/index.ts";
+import type { AdmitRequest, AnsweredRequest, Endpoint, ServingOptions } from "../calls/index.ts";
 import { createRequestDurations, type Instruments } from "../conventions/index.ts";
-import { callWithin } from "./request-context.ts";
+import { callWithin, tracePropagation } from "./request-context.ts";
 import { createTracing, scopeName, type TracingOptions } from "./tracing.ts";
 
 /**
- * Returns the options of a gateway that gives each request a span, and records its duration as
+ * Returns the options of a gateway, or a proxy, that gives each request a span, and records its duration as
  * `http.server.request.duration` or `rpc.server.call.duration`, by the semantic conventions of OpenTelemetry.
  *
  * Spans and metrics go to the SDK that the program registers, before or after; without one nothing is recorded. The
  * context of a request, with its span and baggage, is active in `onRequest`, `admit`, interceptors, handlers, endpoints,
  * `onError` and `onAnswer`, so that what other instrumentations and propagators do there belongs to it. An SDK that
- * throws makes no call fail: what it throws goes to `onFault`.
+ * throws makes no call fail: what it throws goes to `onFault`. The calls that a proxy makes belong to the span of the
+ * request: the fields of the propagators, such as `traceparent`, take the place of the caller's, unless these throw.
  *
  * @example
  * ```ts
  * const gateway = createGateway(withOpenTelemetry({ routes }));
  * ```
  */
-export function withOpenTelemetry<Options extends ServingOptions>(
+export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upstreams>(
   options: Options,
   tracingOptions: TracingOptions = {},
 ): Options {
@@ -26,6 +27,7 @@ export function withOpenTelemetry<Options extends ServingOptions>(
   const { admit, onRequest, onError, onAnswer, interceptors = [], endpoints = [] } = options;
   return {
     ...options,
+    ...withPropagation(options),
     onRequest: inTurn(
       tracing.onRequest,
       onRequest && ((request) => callWithin(request.contextValues, onRequest, request)),
@@ -41,6 +43,25 @@ export function withOpenTelemetry<Options extends ServingOptions>(
       createDurations(),
       tracing.onAnswer,
     ),
+  };
+}
+
+/** The upstreams of a proxy, of which only the fields that are added matter here. */
+interface Upstreams {
+  readonly upstreams?: readonly (object & { readonly metadata?: object & { readonly set?: FieldsOf } })[];
+}
+
+type FieldsOf = (request: AdmitRequest) => Readonly<Record<string, string>>;
+
+/** Adds the fields of the propagators to the calls that are passed on, below those that the program sets itself. */
+function withPropagation({ upstreams }: Upstreams): Upstreams {
+  if (upstreams === undefined) return {};
+  return {
+    upstreams: upstreams.map((upstream) => {
+      const set = upstream.metadata?.set;
+      const all: FieldsOf = (request) => ({ ...tracePropagation(request.contextValues), ...set?.(request) });
+      return { ...upstream, metadata: { ...upstream.metadata, set: all } };
+    }),
   };
 }
 

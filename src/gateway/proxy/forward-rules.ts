@@ -1,12 +1,16 @@
-import { type HeaderFields, isToken, readHeaderField, requireField } from "../carriers/index.ts";
+import { isIP } from "node:net";
+import { Code } from "@connectrpc/connect";
 import type { AdmitRequest } from "../calls/index.ts";
-import { withCode } from "../errors/index.ts";
+import { type HeaderFields, isToken, readHeaderField, requireField } from "../carriers/index.ts";
+import { codedError, withCode } from "../errors/index.ts";
 
 /**
  * Which header fields are passed on, in one direction. Names are compared without regard to case.
  *
  * Never passed on: what describes a connection or a message (RFC 9110 §7.6.1), what the field Connection names, what
  * belongs to gRPC, Connect and browsers, cookies, and fields that name the client of a proxy, which anybody can forge.
+ *
+ * X-Forwarded-For has the address of the caller instead, as trusted proxies name it, unless rules leave that field out.
  */
 export interface ForwardRules {
   /** The names that pass; a text may end in `*`. Default: all. */
@@ -29,6 +33,8 @@ export type AddedFields = ReadonlyMap<string, string>;
 export interface ForwardedFields {
   /** Whether {@link added} wants to see requests. */
   readonly seesRequest: boolean;
+  /** Whether it cannot do without. */
+  readonly needsRequest: boolean;
   /** Returns the fields to add for a request. Throws what the program does, and TypeError for names that none may have. */
   readonly added: (request: AdmitRequest) => AddedFields;
   /** Returns the fields to pass on, in lower case: name, value, … */
@@ -49,6 +55,9 @@ const answerFields = /^(?:access-control-|connect-|proxy-|(?:alt-svc|date|server
 /** Fields that are never passed on, by the direction of a message. */
 const ownFields = { request: requestFields, answer: answerFields };
 
+/** What says who calls, to whoever is behind a proxy. */
+const clientField = "x-forwarded-for";
+
 /** How many names are remembered. 1,000: more than callers have, and few enough for those that make them up. */
 const rememberedMax = 1_000;
 
@@ -65,12 +74,14 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
     Object.entries(rules.rename ?? {}).map(([from, to]) => [from.toLowerCase(), to.toLowerCase()]),
   );
   for (const name of rename.values()) requireSettable(name);
-  const choose = (name: string): string | undefined => {
-    if (protocolFields.test(name) || ownFields[direction].test(name)) return undefined;
+  const byRules = (name: string): string | undefined => {
     if (allow !== undefined && !allow.some((matches) => matches(name))) return undefined;
     if (deny.some((matches) => matches(name))) return undefined;
     return rename.get(name) ?? name;
   };
+  const choose = (name: string): string | undefined =>
+    protocolFields.test(name) || ownFields[direction].test(name) ? undefined : byRules(name);
+  const clientName = direction === "request" ? byRules(clientField) : undefined;
   const remembered = new Map<string, string | undefined>();
   const nameOf = (sent: string): string | undefined => {
     if (remembered.has(sent)) return remembered.get(sent);
@@ -79,9 +90,12 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
     return name;
   };
   return {
-    seesRequest: set !== undefined,
+    seesRequest: set !== undefined || clientName !== undefined,
+    needsRequest: set !== undefined,
     added: (request) => {
       const added = new Map<string, string>();
+      const client = clientName === undefined ? undefined : addressOf(request);
+      if (clientName !== undefined && client !== undefined) added.set(clientName, client);
       for (const [name, value] of Object.entries(set?.(request) ?? {})) {
         requireSettable(name.toLowerCase());
         requireField(name, value);
@@ -96,7 +110,9 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
         const sent = fields[at] ?? "";
         const name = nameOf(sent);
         if (name === undefined || added.has(name) || ofConnection?.has(sent.toLowerCase()) === true) continue;
-        passed.push(name, fields[at + 1] ?? "");
+        const value = fields[at + 1] ?? "";
+        if (direction === "request" && name.endsWith("-bin")) requireBase64(sent, value);
+        passed.push(name, value);
       }
       for (const [name, value] of added) passed.push(name, value);
       return passed;
@@ -110,6 +126,23 @@ function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefine
   // What nearly all connections of HTTP/1.1 say.
   if (value === null || value === "keep-alive" || value === "close") return undefined;
   return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
+}
+
+/** Returns the address of a caller, if it has one: behind a Unix socket it has none. */
+function addressOf({ peer: { address } }: AdmitRequest): string | undefined {
+  if (isIP(address) === 0) return undefined;
+  // RFC 4291 §2.5.5.2: how a socket for both kinds names an IPv4 address.
+  return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
+}
+
+// gRPC over HTTP/2, "Binary-Header": base64 with or without padding.
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
+
+/** @throws ConnectError `InvalidArgument`: servers of gRPC end such a call with a code of their own each */
+function requireBase64(name: string, value: string): void {
+  // Several values may be joined by commas.
+  if (value.split(",").every((each) => base64.test(each.trim()))) return;
+  throw codedError("ERR_PROTOCOL", `the header field ${name} is not valid base64`, Code.InvalidArgument);
 }
 
 /** Returns what tells whether a name, in lower case, is meant by a pattern. */

@@ -19,8 +19,9 @@ export function forwardHeader(context: HandlerContext, fields: ForwardedFields):
 function addedBy({ values }: HandlerContext, fields: ForwardedFields): AddedFields {
   if (!fields.seesRequest) return nothing;
   const request = values.get(requestKey);
-  if (request === undefined) throw new TypeError("an interceptor has replaced the context values of a proxied call");
-  return fields.added(request);
+  if (request !== undefined) return fields.added(request);
+  if (fields.needsRequest) throw new TypeError("an interceptor has replaced the context values of a proxied call");
+  return nothing;
 }
 
 const nothing: AddedFields = new Map();

@@ -1,8 +1,11 @@
+import { createServer } from "node:http";
+import { createContextValues, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ForwardRules, ProxyOptions } from "../../../src/gateway/create-proxy.ts";
 import type { Field } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
 import { startProxy } from "../../support/gateway/proxy.ts";
 
@@ -35,6 +38,11 @@ async function pass(
 
 /** What every call has, by its protocol. */
 const own = { "content-type": "application/grpc+proto", te: "trailers", "user-agent": "grpc-node-plantstore-gateway" };
+/** Who calls, where rules do not leave it out. */
+const client = { "x-forwarded-for": "127.0.0.1" };
+
+const forget: Interceptor = (next) => (request) =>
+  next(Object.assign(Object.create(request), { contextValues: createContextValues() }));
 
 describe("without rules", () => {
   test.each([
@@ -66,7 +74,7 @@ describe("without rules", () => {
     "X-Real-IP",
   ])("%s does not go to the upstream, allowed or not", async (name) => {
     const { got } = await pass([[name, "1"]], {}, { metadata: { allow: ["*"] } });
-    expect(got).toEqual(own);
+    expect(got).toEqual({ ...own, ...client });
   });
 
   test("Connection does not, nor what te says", async () => {
@@ -78,7 +86,7 @@ describe("without rules", () => {
       {},
       {},
     );
-    expect(got).toEqual(own);
+    expect(got).toEqual({ ...own, ...client });
   });
 
   test("fields that Connection names do not, however they are written", async () => {
@@ -92,7 +100,7 @@ describe("without rules", () => {
       {},
       { metadata: { allow: ["*"] } },
     );
-    expect(got).toEqual({ ...own, "x-hops": "2" });
+    expect(got).toEqual({ ...own, ...client, "x-hops": "2" });
   });
 
   test("all others do, with their values", async () => {
@@ -104,7 +112,60 @@ describe("without rules", () => {
       "x-b-bin": "AA",
     };
     const { got } = await pass(Object.entries(sent), {}, {});
-    expect(got).toEqual({ ...own, ...sent });
+    expect(got).toEqual({ ...own, ...client, ...sent });
+  });
+
+  test.each([
+    { who: "the other end of the connection", trustedProxies: undefined, want: "127.0.0.1" },
+    { who: "whom a trusted proxy names", trustedProxies: { addresses: ["127.0.0.1"] }, want: "192.0.2.7" },
+  ])("X-Forwarded-For is $who", async ({ trustedProxies, want }) => {
+    const forwarded: Field = ["X-Forwarded-For", "198.51.100.6, 192.0.2.7"];
+    const { got } = await pass([forwarded], {}, {}, trustedProxies && { trustedProxies });
+    expect(got).toEqual({ ...own, "x-forwarded-for": want });
+  });
+
+  test.each(["AA", "AA==", "AAA", "AAA=", "AAAA", "", "AA, AAA=,AAAA", "+/+/"])(
+    "%j is binary metadata",
+    async (value) => {
+      expect((await pass([["X-B-Bin", value]], {}, {})).got).toEqual({ ...own, ...client, "x-b-bin": value });
+    },
+  );
+
+  test.each(["A", "A===", "AA=", "AA A", "AA,*", "-_-_", "=", "AAAAA"])("%j is not", async (value) => {
+    await using upstream = await startGreenhouse({ getReading: () => ({}) });
+    await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
+    const header: readonly Field[] = [["X-B-Bin", value]];
+    const answer = await exchangeHttp1(proxy.address, { httpMethod: "GET", path: "/sensors/a/reading", header });
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([
+      400,
+      '{"code":3,"status":"INVALID_ARGUMENT","message":"the header field X-B-Bin is not valid base64","details":[]}',
+    ]);
+    expect(upstream.answers).toEqual([]);
+  });
+
+  test("a caller without an address is not told, and an IPv4 address is told as one", async () => {
+    const got: unknown[] = [];
+    const getReading = (_: unknown, { requestHeader }: HandlerContext): object => {
+      got.push(requestHeader.get("x-forwarded-for"));
+      return {};
+    };
+    await using upstream = await startGreenhouse({ getReading });
+    await using started = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
+    const { proxy } = started;
+    expect((await proxy.fetch(new Request("http://localhost/sensors/a/reading"))).status).toBe(200);
+    const server = createServer((request, response) => {
+      // As a socket for both kinds names it.
+      Object.defineProperty(request.socket, "remoteAddress", { value: "::ffff:192.0.2.9" });
+      proxy.handler(request, response);
+    });
+    expect((await fetch(`${await listenOnLoopback(server)}/sensors/a/reading`)).status).toBe(200);
+    server.close();
+    server.closeAllConnections();
+    expect(got).toEqual([null, "192.0.2.9"]);
+  });
+
+  test("an interceptor that replaces the context values leaves nothing but the caller's address out", async () => {
+    expect((await pass([["X-A", "1"]], {}, {}, { interceptors: [forget] })).got).toEqual({ ...own, "x-a": "1" });
   });
 
   test.each(["access-control-allow-origin", "alt-svc", "proxy-status", "server", "set-cookie", "via"])(
@@ -129,11 +190,24 @@ describe("with rules", () => {
 
   test.each<{ readonly name: string; readonly rules: ForwardRules; readonly want: Readonly<Record<string, string>> }>([
     { name: "names that are allowed pass", rules: { allow: ["X-a"] }, want: { "x-a": "1" } },
-    { name: "beginnings that are allowed pass", rules: { allow: ["x-*"] }, want: { "x-a": "1", "x-b": "2" } },
+    {
+      name: "beginnings that are allowed pass",
+      rules: { allow: ["x-*"] },
+      want: { ...client, "x-a": "1", "x-b": "2" },
+    },
     { name: "an expression chooses, however often", rules: { allow: [/^.-a$/g] }, want: { "x-a": "1", "y-a": "3" } },
-    { name: "an expression does not mind case", rules: { allow: [/^X-/], deny: [/B$/gi] }, want: { "x-a": "1" } },
+    {
+      name: "an expression does not mind case",
+      rules: { allow: [/^X-/], deny: [/B$/gi] },
+      want: { ...client, "x-a": "1" },
+    },
     { name: "names that are denied do not", rules: { deny: ["X-*"] }, want: { "y-a": "3" } },
-    { name: "denied counts above allowed", rules: { allow: ["x-*"], deny: [/b$/] }, want: { "x-a": "1" } },
+    { name: "denied counts above allowed", rules: { allow: ["x-*"], deny: [/b$/] }, want: { ...client, "x-a": "1" } },
+    {
+      name: "the field that names the caller is ruled as the others are",
+      rules: { allow: ["x-forwarded-for"], rename: { "X-Forwarded-For": "Z-For" } },
+      want: { "z-for": "127.0.0.1" },
+    },
     { name: "fields get other names", rules: { allow: ["x-a"], rename: { "X-A": "Z-A" } }, want: { "z-a": "1" } },
     {
       name: "fields are added, in the place of others",
@@ -177,6 +251,6 @@ describe("with rules", () => {
 
   test("Grpc-Metadata-Name is name, where the service has such names", async () => {
     const { got } = await pass([["Grpc-Metadata-Zone", "south"]], {}, {}, { rest: { grpcMetadata: () => true } });
-    expect(got).toEqual({ ...own, zone: "south" });
+    expect(got).toEqual({ ...own, ...client, zone: "south" });
   });
 });
