@@ -371,6 +371,24 @@ test("an RPC without a rule fails, or is called by Connect's protocol", async ()
 });
 
 test.each([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+])("the field %s of a program is not sent", async (name) => {
+  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  await client.create({ fBool: true }, { headers: { [name]: "7", "x-a": "1" } });
+  expect(server.seen).toMatchObject([{ body: '{"fBool":true}', header: { "x-a": "1" } }]);
+  expect(server.seen[0]?.header[name]).not.toBe("7");
+});
+
+test.each([
   "ftp://host",
   "http://user:secret@host",
   "http://host/?a=b",
