@@ -1,3 +1,4 @@
+import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { InputProblem } from "../check/index.ts";
 import { messageOf } from "../errors/index.ts";
 import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
@@ -10,7 +11,7 @@ import {
   measureReadiness,
   Metrics,
 } from "../metrics/index.ts";
-import { surveyRestRoutes, describeBinding } from "../rest/index.ts";
+import { describeBinding, selectorOf, surveyRestRoutes } from "../rest/index.ts";
 import { createUpstream, type Upstream } from "../upstreams/index.ts";
 import { causesOf, FailureLog } from "./failure-log.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
@@ -77,7 +78,8 @@ class ProxyServer {
   }
 
   async run(): Promise<number> {
-    const { checks } = this.#settings;
+    const { checks, readTls } = this.#settings;
+    if (checks && readTls !== undefined) requireCertificate(readTls());
     const stopped = checks ? new Promise<never>(() => undefined) : this.#terminal.stopped();
     // From the start: a hangup that nobody listens to ends the process.
     if (!checks) this.#terminal.onHangup(() => this.#reload());
@@ -86,6 +88,7 @@ class ProxyServer {
       admin = await this.#openAdmin();
       this.#proxy = await this.#open(stopped);
       if (this.#proxy === undefined) return 0;
+      this.#complainOfRules(this.#proxy);
       if (checks) return this.#report(this.#proxy);
       await this.#listen(this.#proxy);
       await stopped;
@@ -183,8 +186,18 @@ class ProxyServer {
       return;
     }
     this.#docs?.renew();
+    if (this.#proxy !== undefined) this.#complainOfRules(this.#proxy);
     const changes = [...added.map((name) => `+ ${name}`), ...removed.map((name) => `- ${name}`)];
     this.#terminal.print(["the descriptors are others now", ...changes].join("\n  "));
+  }
+
+  /** Names the rules that are of no RPC: of a service that is not there yet, or misspelled. */
+  #complainOfRules({ services }: ProxyGateway): void {
+    const served = new Set(services.flatMap(({ methods }) => methods.map(selectorOf)));
+    for (const { selector = "" } of this.#settings.rest.rules ?? []) {
+      if (served.has(selector)) continue;
+      this.#terminal.complain(`the rule for ${selector} has no effect: no RPC that is served has this name`);
+    }
   }
 
   /** Prints what would be served. */
@@ -195,6 +208,15 @@ class ProxyServer {
     const listed = bindings.map((binding) => `  ${describeBinding(binding)}`);
     this.#terminal.print(["It would serve:", ...services, "", "and over REST:", ...listed].join("\n"));
     return 0;
+  }
+}
+
+/** @throws InputProblem for a certificate and a key that do not belong together, or are none */
+function requireCertificate(tls: SecureContextOptions): void {
+  try {
+    createSecureContext(tls);
+  } catch (error) {
+    throw new InputProblem(`--tls-cert and --tls-key cannot be used: ${messageOf(error)}`);
   }
 }
 

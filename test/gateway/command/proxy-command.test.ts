@@ -278,6 +278,35 @@ test("why an upstream does not answer is told once, and not to callers", async (
   ]);
 });
 
+test("rules that are of no RPC are told, at the start and when descriptors change", async () => {
+  const file = write("rules-of.binpb", greenhouses);
+  const rules = write("unknown.yaml", "rules:\n- selector: other.v1.Service.Nope\n  get: /nope\n");
+  const told = "the rule for other.v1.Service.Nope has no effect: no RPC that is served has this name";
+  const words = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--rules", rules];
+  expect(await run(...words, "--check")).toMatchObject({ exitCode: 0, complaint: told });
+  await using running = proxy(...words);
+  await running.serving;
+  expect(running.complaints).toEqual([told]);
+  renameSync(write("next.binpb", both), file);
+  await expect.poll(() => running.complaints).toEqual([told, told]);
+});
+
+test("--check looks at the certificate", async () => {
+  const words = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("checked.binpb", greenhouses), "--check"];
+  const certificate = write("checked-cert.pem", pem.cert);
+  const tls = (key: string): string[] => ["--tls-cert", certificate, "--tls-key", key];
+  expect(await run(...words, ...tls(write("checked-key.pem", pem.key)))).toMatchObject({ exitCode: 0, complaint: "" });
+  const other = write("other-key.pem", upstreamPem.key);
+  expect(await run(...words, ...tls(other))).toMatchObject({
+    exitCode: 2,
+    complaint: expect.stringContaining("--tls-cert and --tls-key cannot be used: "),
+  });
+  expect(await run(...words, ...tls("/none"))).toMatchObject({
+    exitCode: 2,
+    complaint: expect.stringContaining("/none cannot be read: ENOENT"),
+  });
+});
+
 test("--check says what would be served, or why nothing would", async () => {
   await using upstream = await startUpstream();
   const words = ["--upstream", `http://${upstream.address}`, "--reflection", "--check"];
