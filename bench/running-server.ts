@@ -41,6 +41,8 @@ export async function stop(child: ChildProcess): Promise<void> {
 export function nextMessage<M extends { readonly kind: string }>(child: ChildProcess, kind: M["kind"]): Promise<M> {
   return new Promise((resolve, reject) => {
     const settle = (message: M | Error): void => {
+      // Of a gateway to the process that hands over its connections.
+      if ("gateway" in message) return;
       clearTimeout(limit);
       child.off("message", settle).off("exit", fail);
       if (message instanceof Error) reject(message);

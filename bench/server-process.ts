@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { extname } from "node:path";
 import { loadCore, pinned, serverCore } from "./cores.ts";
 import { startNativeServer } from "./native-process.ts";
@@ -26,9 +26,13 @@ export function startBeside(program: string): Promise<RunningServer> {
   return startNode(pinned(loadCore, nodeCommand(program)), program, {});
 }
 
-/** Starts a server program of node's on whatever core. */
-export function startAnywhere(program: string, environment: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
-  return startNode(nodeCommand(program), program, environment);
+/** Starts a server program of node's on whatever core; `onStart` gets the process before it listens. */
+export function startAnywhere(
+  program: string,
+  environment: NodeJS.ProcessEnv,
+  onStart: (child: ChildProcess) => void,
+): Promise<RunningServer> {
+  return startNode(nodeCommand(program), program, environment, onStart);
 }
 
 function nodeCommand(program: string): [string, ...string[]] {
@@ -39,11 +43,13 @@ async function startNode(
   [file, ...args]: readonly [string, ...string[]],
   program: string,
   environment: NodeJS.ProcessEnv,
+  onStart: (child: ChildProcess) => void = () => undefined,
 ): Promise<RunningServer> {
   const child = spawn(file, args, {
     env: { ...process.env, NODE_ENV: "production", ...environment },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
+  onStart(child);
   const { port } = await nextMessage<Extract<Reply, { kind: "listening" }>>(child, "listening");
   const ask = async (request: Request): Promise<Usage> => {
     child.send(request);

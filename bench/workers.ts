@@ -1,3 +1,4 @@
+import { shareConnections, type SharedPort } from "../src/gateway/index.ts";
 import type { WorkerFigures } from "./figures.ts";
 import type { Load } from "./load/load.ts";
 import { hasTool, runAnywhere } from "./load/tool.ts";
@@ -32,21 +33,24 @@ export async function measureWorkers({ shape }: Scenario, subject: Subject): Pro
   if (!hasTool("wrk")) return undefined;
   const load = wrkLoad({ ...shape, connections: shape.connections / workers }, runAnywhere);
   const started: RunningServer[] = [];
+  const shared = await shareConnections();
   try {
-    const start = async (port: number): Promise<RunningServer> => {
-      const server = await startAnywhere(subject.program, { ...subject.environment, PORT: String(port) });
+    const start = async (sharing?: SharedPort): Promise<RunningServer> => {
+      const environment = { ...subject.environment, ...(sharing && { HANDED_OVER: "on" }) };
+      const server = await startAnywhere(subject.program, environment, (child) => sharing?.handTo(child));
       started.push(server);
       return server;
     };
-    const one = groupOf([await start(0)]);
-    const together = [await start(0)];
-    while (together.length < workers) together.push(await start(together[0]?.port ?? 0));
+    const one = groupOf([await start()]);
+    const together: RunningServer[] = [];
+    while (together.length < workers) together.push(await start(shared));
     const apart: RunningServer[] = [];
-    while (apart.length < workers) apart.push(await start(0));
+    while (apart.length < workers) apart.push(await start());
     const [timesOne, apartTimesOne] = await compare([one, groupOf(together), groupOf(apart)], load);
     return { workers, timesOne: median(timesOne), apartTimesOne: median(apartTimesOne) };
   } finally {
     for (const server of started) await server.stop();
+    await shared.drain();
   }
 }
 

@@ -18,9 +18,7 @@ const server = createPlantServer({
   store: fakeStore({ delete: (id) => Promise.resolve(plants.delete(id)) }),
   ...(await measured()),
 });
-// Where several processes share a port, the first one chooses it.
-const port = Number(process.env["PORT"] ?? 0);
-await serve(() => server.listen({ host: "127.0.0.1", port, reusePort: process.env["PORT"] !== undefined }));
+await serve(() => server.listen({ host: "127.0.0.1", handedOver: process.env["HANDED_OVER"] !== undefined }));
 
 /** Imported only where it is measured: a checkout to compare with may not have it. */
 async function measured(): Promise<Partial<PlantServerOptions>> {

@@ -38,7 +38,14 @@ export {
   type OnFault,
   type ServingOptions,
 } from "./calls/index.ts";
-export type { BindOptions, BoundAddress, GatewayLoad, ListenOptions } from "./carriers/sockets/index.ts";
+export {
+  type BindOptions,
+  type BoundAddress,
+  type GatewayLoad,
+  type ListenOptions,
+  shareConnections,
+  type SharedPort,
+} from "./carriers/sockets/index.ts";
 export { errorCodeOf, type GatewayErrorCode } from "./errors/index.ts";
 export type { HeaderReader, Limits, Peer } from "./carriers/index.ts";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";

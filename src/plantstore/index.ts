@@ -13,4 +13,4 @@ export {
   type PlantStore,
   type WaitingDeletions,
 } from "./plants/index.ts";
-export { createPlantServer, type PlantServer, type PlantServerOptions } from "./server/index.ts";
+export { createPlantServer, type DrainOptions, type PlantServer, type PlantServerOptions } from "./server/index.ts";

@@ -1,10 +1,10 @@
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
 import { type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
 import { runCommand } from "../support/process/run-command.ts";
+import { openGrpcCaller, openRestCaller, startLoad } from "../support/restart/load.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
 
 const token = "token-of-the-workers-test";
@@ -36,7 +36,7 @@ async function serve(
   return { server, baseUrl: `http://127.0.0.1:${port}`, database };
 }
 
-/** Deletes a plant over a connection of its own, so that the kernel deals it to any of the workers. */
+/** Deletes a plant over a connection of its own, so that any of the workers may have it. */
 async function deletePlant(baseUrl: string, id: number): Promise<number> {
   const headers = { authorization: `Bearer ${token}`, connection: "close" };
   const { status, body } = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
@@ -58,14 +58,42 @@ test("three workers share a port and delete every plant once; a signal drains th
   expect(server.stderr()).not.toContain("is replaced");
 });
 
-test("serve warns that connections in the queue of a worker end with it, unless the kernel passes them on", async () => {
+test("SIGUSR2 replaces the workers under load, one after the other, and no call fails", async () => {
   using folder = createTempFolder();
-  const { server } = await serve(folder);
+  // Far longer than a test may take: one that is replaced waits for no balancer.
+  const { server, baseUrl, database } = await serve(folder, 600_000);
   await using ended = server;
-  // Linux has it since 5.14.
-  const setting = "/proc/sys/net/ipv4/tcp_migrate_req";
-  const passedOn = existsSync(setting) && readFileSync(setting, "utf8").trim() === "1";
-  expect(server.stderr().includes('"sysctl":"net.ipv4.tcp_migrate_req"')).toBe(!passedOn);
+  await runSql(database, "DELETE FROM plants");
+  const port = Number(new URL(baseUrl).port);
+  const callers = [openRestCaller, openRestCaller, openGrpcCaller, openGrpcCaller];
+  const load = startLoad(callers.map((open) => open({ address: "127.0.0.1", port }, token)));
+  await expect.poll(load.answered).toBeGreaterThan(50);
+  server.process.kill("SIGUSR2");
+  await server.find(/"msg":"all workers are replaced"/);
+  const before = load.answered();
+  await expect.poll(load.answered).toBeGreaterThan(before + 50);
+  const { failed, unprocessed } = await load.stop();
+  expect(failed).toEqual([]);
+  // A GOAWAY may cross one call on each connection of gRPC.
+  expect(unprocessed).toBeLessThanOrEqual(6);
+  const said = server.stderr();
+  expect(said.match(/"msg":"stopped"/g)).toHaveLength(3);
+  expect(said).not.toContain("is replaced");
+  server.process.kill("SIGTERM");
+  await server.find(/(?:"msg":"draining"(?:.|\n)*){6}/);
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(1);
+});
+
+test("when a new worker ends at its start, the old ones stay", async () => {
+  using folder = createTempFolder();
+  const { server, baseUrl, database } = await serve(folder);
+  await using ended = server;
+  await runSql(database, "ALTER TABLE deletions RENAME TO none");
+  server.process.kill("SIGUSR2");
+  await server.find(/"errorCode":"ERR_WORKER_ENDED".*a new worker ended; the old ones stay/);
+  await runSql(database, "ALTER TABLE none RENAME TO deletions");
+  expect(await deletePlant(baseUrl, 1)).toBe(204);
   server.process.kill("SIGTERM");
   expect(await ended.end()).toBe(0);
 });

@@ -28,6 +28,7 @@ test.each([
   { file: "servers/node-http.ts", versions: ["1.1"], prefix: "/api", page: "<h1>Greenhouse</h1>\n" },
   { file: "servers/node-http2.ts", versions: ["2"], prefix: "", page: "<h1>Greenhouse</h1>\n" },
   { file: "servers/listening.ts", versions: ["1.1", "2"], prefix: "", page: undefined },
+  { file: "servers/workers.ts", versions: ["1.1", "2"], prefix: "", page: undefined },
   { file: "servers/on-gateway.ts", versions: ["2"], prefix: "", page: undefined },
 ] as const)(
   "$file answers RPCs and REST, and leaves the rest to the application",

@@ -8,8 +8,10 @@ interface Named {
 
 // If the JSON name of one is the proto name of another, it means the latter.
 function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string, Desc> {
-  const byJsonName = descs.map((desc): [string, Desc] => [desc.jsonName, desc]);
-  return new Map([...byJsonName, ...descs.map((desc): [string, Desc] => [desc.name, desc])]);
+  const byName = new Map<string, Desc>();
+  for (const desc of descs) byName.set(desc.jsonName, desc);
+  for (const desc of descs) byName.set(desc.name, desc);
+  return byName;
 }
 
 /** Returns the fields of a message by all their names: the proto name and the JSON name. */

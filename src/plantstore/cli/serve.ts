@@ -1,4 +1,5 @@
 import {
+  bindOptionsOf,
   type Configuration,
   flagOf,
   openLog,
@@ -14,7 +15,7 @@ import { exitCode, type Command, type GivenFlags, type Terminal, UsageError } fr
 import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { superviseWorkers } from "./supervise.ts";
-import { connectToSupervisor, workerPortVariable } from "./worker.ts";
+import { connectToSupervisor, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
 import { sourcesOf } from "./setting-flags.ts";
 import { disablePretenuring } from "./disable-pretenuring.ts";
@@ -39,14 +40,11 @@ export const serveCommand: Command = {
   settings: "listed",
   run: async (flags, _operands, terminal) => {
     if (flags["demo"] === true) return await serveDemo(flags, terminal);
-    const { [workerPortVariable]: sharedPort, ...environment } = terminal.environment;
+    const { [workerVariable]: isWorker, ...environment } = terminal.environment;
     const configuration = readConfiguration(sourcesOf(flags, environment));
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);
-    if (sharedPort !== undefined) {
-      return await serveAsWorker({ ...configuration, port: Number(sharedPort) });
-    }
-    const { workers: count, port, logLevel, adminAddress } = configuration;
-    if (count > 1) return await superviseWorkers({ count, port, adminAddress, log: openLog(logLevel) });
+    if (isWorker !== undefined) return await serveAsWorker(configuration);
+    if (configuration.workers > 1) return await serveWithWorkers(configuration);
     return await serveUntilStopped(configuration, { ...ownSignals(), serviceVersion: packageVersion() });
   },
 };
@@ -78,6 +76,14 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
   });
 }
 
+async function serveWithWorkers(configuration: Configuration): Promise<number> {
+  const { workers: count, logLevel, adminAddress } = configuration;
+  const at = bindOptionsOf(configuration);
+  return await superviseWorkers({ count, at, adminAddress, log: openLog(logLevel) }).catch((reason: unknown) => {
+    throw explain(reason, configuration);
+  });
+}
+
 async function serveAsWorker({ adminAddress, ...configuration }: Configuration): Promise<number> {
   const supervisor = connectToSupervisor();
   try {
@@ -88,7 +94,7 @@ async function serveAsWorker({ adminAddress, ...configuration }: Configuration):
         measured: adminAddress !== undefined,
         serviceVersion: packageVersion(),
         stop: supervisor.stop,
-        reusePort: true,
+        handedOver: true,
         onListening: (server) => {
           supervisor.onOrder("reload", () => void server.reload());
           supervisor.onOrder("report-metrics", () => supervisor.report({ metrics: server.collectMetrics() }));
@@ -103,8 +109,8 @@ async function serveAsWorker({ adminAddress, ...configuration }: Configuration):
 
 /** Options of {@link serveUntilStopped}. */
 interface ServeOptions extends StartOptions {
-  /** Resolves when the server is to shut down. */
-  readonly stop: Promise<unknown>;
+  /** Resolves when the server is to shut down; to "retire" if another one goes on in its place. */
+  readonly stop: Promise<NodeJS.Signals | "drain" | "retire">;
   readonly onListening?: (server: StartedServer) => void | Promise<void>;
 }
 
@@ -123,11 +129,9 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   // Only once the server listens, because it would slow down the start, and only calls gain from it.
   disablePretenuring();
   await options.onListening?.(server);
-  const code = await Promise.race([
-    options.stop.then(() => exitCode.ok),
-    server.breakdown.then(() => exitCode.breakdown),
-  ]);
-  await server.drain();
+  const end = await Promise.race([options.stop, server.breakdown]);
+  const code = end === undefined ? exitCode.breakdown : exitCode.ok;
+  await server.drain({ replaced: end === "retire" });
   // A log that nobody reads, or a request to a collector that never answers, would keep the process alive.
   setTimeout(() => process.exit(code), lastWordsMs).unref();
   return code;

@@ -1,102 +1,179 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { type Configuration, type openLog, type PlantErrorCode, serveMetrics } from "../server/index.ts";
+import {
+  type BindOptions,
+  type Configuration,
+  type openLog,
+  type PlantErrorCode,
+  serveMetrics,
+  shareConnections,
+  type SharedPort,
+} from "../server/index.ts";
 import { exitCode } from "./command.ts";
 import { firstStopSignal } from "./stop-signals.ts";
-import { type WorkerOrder, workerPortVariable, type WorkerReport } from "./worker.ts";
+import { type WorkerOrder, type WorkerReport, workerVariable } from "./worker.ts";
 import { collectFromWorkers } from "./worker-metrics.ts";
 
 /** Options of {@link superviseWorkers}. */
 export interface WorkersOptions {
   readonly count: number;
-  /** The port that the workers share; 0 for a free one. */
-  readonly port: number;
+  /** Where to listen. */
+  readonly at: BindOptions;
   /** Where the metrics of all workers are served. */
   readonly adminAddress: Configuration["adminAddress"];
   /** The log of replaced workers. */
-  readonly log: Pick<ReturnType<typeof openLog>, "info" | "warn">;
+  readonly log: WorkersLog;
 }
 
-/** The setting of Linux (5.14 or later) that hands the connections that wait for a process to others on its port. */
-const migrateSetting = "net.ipv4.tcp_migrate_req";
-
-/** Returns whether the connections that a worker has not accepted survive it. */
-function queuesMigrate(): boolean {
-  try {
-    return readFileSync(`/proc/sys/${migrateSetting.replaceAll(".", "/")}`, "utf8").trim() === "1";
-  } catch {
-    // An older kernel, or another system.
-    return false;
-  }
-}
+type WorkersLog = Pick<ReturnType<typeof openLog>, "info" | "warn">;
 
 /** Milliseconds before a worker is replaced: soon enough after a crash, slow enough when workers cannot start. */
 const replaceAfterMs = 500;
 
 /**
- * Serves with several processes that share a port (SO_REUSEPORT: the kernel distributes connections).
+ * Listens, and serves with several processes, each of which gets as many connections as the others.
  *
  * A worker that ends is replaced. If the first one cannot start, neither can the others, and its exit code is returned.
+ * SIGUSR2 replaces all workers, one after the other, each by one that takes connections before it drains.
  * A stop signal drains all workers, after which this resolves to 0; a second one ends all of them at once.
+ *
+ * Rejects with the error of the system when it cannot listen.
  */
-export async function superviseWorkers({ count, port, adminAddress, log }: WorkersOptions): Promise<number> {
-  /** The workers by place: one that replaces another takes its place, and continues its metrics. */
-  const workers = new Map<number, ChildProcess>();
+export async function superviseWorkers({ count, at, adminAddress, log }: WorkersOptions): Promise<number> {
   // Before there are workers, because they would outlive a failure to listen here.
   await using opened = new AsyncDisposableStack();
+  const current = new Map<number, ChildProcess>();
   if (adminAddress !== undefined) {
     // One question to the workers at a time, however many ask for metrics.
     let collecting: ReturnType<typeof collectFromWorkers> | undefined;
     const collect = (): ReturnType<typeof collectFromWorkers> =>
-      (collecting ??= collectFromWorkers(workers).finally(() => (collecting = undefined)));
+      (collecting ??= collectFromWorkers(current).finally(() => (collecting = undefined)));
     opened.use(await serveMetrics(adminAddress, collect, log));
   }
-  if (!queuesMigrate()) log.warn({ sysctl: migrateSetting }, "the connections that wait for a worker end with it");
-  const stopped = firstStopSignal(() => workers.forEach((worker) => worker.kill("SIGKILL")));
-  let stopping = false;
-  let sharedPort: number | undefined;
+  // The successor of this process may listen before this one stops.
+  const shared = await shareConnections({ ...at, reusePort: true });
+  const workers = new Workers(current, shared, log);
+  const stopped = firstStopSignal(() => workers.tell("kill"));
+  const first = await workers.startFirst();
+  if (first !== undefined) {
+    await shared.drain();
+    return first.exitCode ?? exitCode.failure;
+  }
+  for (let place = 2; place <= count; place++) workers.start(place);
+  process.on("SIGHUP", () => workers.tell("reload"));
+  process.on("SIGUSR2", () => void workers.replace());
+  await stopped;
+  await Promise.all([workers.drain(), shared.drain()]);
+  return exitCode.ok;
+}
 
-  function start(place: number): ChildProcess {
-    const env = { ...process.env, [workerPortVariable]: String(sharedPort ?? port) };
-    const worker = fork(process.argv[1] ?? "", process.argv.slice(2), { env });
-    workers.set(place, worker);
+class Workers {
+  /** By place: one that replaces another takes its place, and continues its metrics. */
+  readonly #current: Map<number, ChildProcess>;
+  /** All that have not ended, also those that start or drain. */
+  readonly #alive = new Set<ChildProcess>();
+  readonly #shared: SharedPort;
+  readonly #log: WorkersLog;
+  #areReplaced = false;
+  #isReplacing = false;
+
+  constructor(current: Map<number, ChildProcess>, shared: SharedPort, log: WorkersLog) {
+    this.#current = current;
+    this.#shared = shared;
+    this.#log = log;
+  }
+
+  /** Resolves once the first worker serves, or to that worker if it has ended before. */
+  async startFirst(): Promise<ChildProcess | undefined> {
+    const first = this.start(1);
+    this.#areReplaced = await listens(first);
+    return this.#areReplaced ? undefined : first;
+  }
+
+  start(place: number): ChildProcess {
+    const worker = this.#fork(place);
+    this.#current.set(place, worker);
+    return worker;
+  }
+
+  /** Replaces all workers, unless it is doing that. */
+  async replace(): Promise<void> {
+    if (this.#isReplacing) return;
+    this.#isReplacing = true;
+    await this.#replaceEach();
+    this.#isReplacing = false;
+  }
+
+  tell(order: WorkerOrder | "kill"): void {
+    for (const worker of this.#alive) {
+      if (order === "kill") worker.kill("SIGKILL");
+      else tell(worker, order);
+    }
+  }
+
+  /** Resolves when all have drained and ended. */
+  async drain(): Promise<void> {
+    this.#areReplaced = false;
+    const ended = [...this.#alive].map((worker) => once(worker, "exit"));
+    this.tell("drain");
+    await Promise.all(ended);
+  }
+
+  #fork(place: number): ChildProcess {
+    const worker = fork(process.argv[1] ?? "", process.argv.slice(2), {
+      env: { ...process.env, [workerVariable]: "on" },
+    });
+    this.#alive.add(worker);
+    this.#shared.handTo(worker);
     worker.once("exit", (code, signal) => {
-      workers.delete(place);
-      if (sharedPort === undefined || stopping) return;
-      const errorCode: PlantErrorCode = "ERR_WORKER_ENDED";
-      log.warn({ errorCode, pid: worker.pid, cause: code ?? signal }, "a worker ended and is replaced");
-      setTimeout(() => {
-        if (!stopping) start(place);
-      }, replaceAfterMs);
+      this.#alive.delete(worker);
+      // One that was replaced has ended as it should.
+      if (this.#current.get(place) === worker) this.#startAgain(place, worker, code ?? signal);
     });
     return worker;
   }
 
-  const first = start(1);
-  sharedPort = await listeningPort(first);
-  if (sharedPort === undefined) return first.exitCode ?? exitCode.failure;
-  for (let place = 2; place <= count; place++) start(place);
-  process.on("SIGHUP", () => tell(workers.values(), "reload"));
-  await stopped;
-  stopping = true;
-  const ended = [...workers.values()].map((worker) => once(worker, "exit"));
-  tell(workers.values(), "drain");
-  await Promise.all(ended);
-  return exitCode.ok;
+  #startAgain(place: number, { pid }: ChildProcess, cause: number | string | null): void {
+    this.#current.delete(place);
+    if (!this.#areReplaced) return;
+    this.#log.warn({ errorCode: workerEnded, pid, cause }, "a worker ended and is replaced");
+    setTimeout(() => {
+      if (this.#areReplaced && !this.#current.has(place)) this.start(place);
+    }, replaceAfterMs);
+  }
+
+  async #replaceEach(): Promise<void> {
+    for (const place of this.#current.keys()) {
+      const worker = this.#fork(place);
+      if (!(await listens(worker))) {
+        this.#log.warn({ errorCode: workerEnded, pid: worker.pid }, "a new worker ended; the old ones stay");
+        return;
+      }
+      if (!this.#areReplaced) return;
+      const old = this.#current.get(place);
+      this.#current.set(place, worker);
+      if (old === undefined) continue;
+      const ended = once(old, "exit");
+      tell(old, "retire");
+      await ended;
+    }
+    this.#log.info({ workers: this.#current.size }, "all workers are replaced");
+  }
 }
 
-/** Resolves to the port once a worker listens, or to `undefined` if it ends first. */
-function listeningPort(worker: ChildProcess): Promise<number | undefined> {
+const workerEnded: PlantErrorCode = "ERR_WORKER_ENDED";
+
+/** Resolves to whether a worker came to listen; `false` if it ended first. */
+function listens(worker: ChildProcess): Promise<boolean> {
   return new Promise((resolve) => {
-    worker.once("message", ({ port }: WorkerReport) => resolve(port));
-    worker.once("exit", () => resolve(undefined));
+    worker.on("message", ({ port }: WorkerReport) => {
+      if (port !== undefined) resolve(true);
+    });
+    worker.once("exit", () => resolve(false));
   });
 }
 
-function tell(workers: Iterable<ChildProcess>, order: WorkerOrder): void {
-  for (const worker of workers) {
-    // An error is ignored: a worker that is about to end need not be told.
-    if (worker.connected) worker.send(order, () => undefined);
-  }
+function tell(worker: ChildProcess, order: WorkerOrder): void {
+  // An error is ignored: a worker that is about to end need not be told.
+  if (worker.connected) worker.send(order, () => undefined);
 }

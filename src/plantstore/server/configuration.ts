@@ -119,7 +119,6 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
       given("maxConnectionAgeGraceMs") && !given("maxConnectionAgeMs"),
       "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS needs PLANTSTORE_MAX_CONNECTION_AGE_MS",
     ],
-    [isUnix && workers > 1, "PLANTSTORE_WORKERS must be 1 with a Unix socket: processes share a TCP port alone"],
     [
       isUnix && proxyProtocol === "on" && given("tlsCertFile"),
       "PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE together need a TCP port",

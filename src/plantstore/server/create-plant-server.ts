@@ -56,12 +56,18 @@ export interface PlantServer {
   /** Uses a renewed certificate for new connections; existing ones stay open. */
   setSecureContext(context: SecureContextOptions): void;
   /**
-   * Shuts down gracefully: turns readiness off, keeps serving for the drain delay, stops accepting, finishes running
-   * calls.
+   * Shuts down gracefully: turns readiness off, keeps serving for the drain delay unless it is `replaced`, stops
+   * accepting, finishes running calls.
    */
-  drain(): Promise<void>;
+  drain(options?: DrainOptions): Promise<void>;
   /** Shuts down at once and aborts running calls. */
   close(): Promise<void>;
+}
+
+/** Options of {@link PlantServer.drain}. */
+export interface DrainOptions {
+  /** Whether another process already serves at the same address, so that no balancer need notice. Default false. */
+  readonly replaced?: boolean;
 }
 
 // 20 s: together with the usual drain delay of 5 s, less than the 30 s after which Kubernetes kills a container.
@@ -109,10 +115,10 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     },
     readiness,
     setSecureContext: (context) => gateway.setSecureContext(context),
-    drain: async () => {
+    drain: async ({ replaced = false } = {}) => {
       endReadinessLog?.();
       readiness.startDraining();
-      if (drainDelayMs > 0) await delay(drainDelayMs);
+      if (!replaced && drainDelayMs > 0) await delay(drainDelayMs);
       await gateway.drain(drainTimeoutMs);
     },
     close: () => {

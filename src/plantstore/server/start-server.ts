@@ -1,5 +1,5 @@
 import type { DestinationStream } from "pino";
-import type { BoundAddress } from "@plantstore/gateway";
+import type { BindOptions, BoundAddress } from "@plantstore/gateway";
 import { type Log, openLog, openReserveLog } from "@plantstore/operators/operations";
 import type { MetricFamily } from "@plantstore/gateway/metrics";
 import {
@@ -11,7 +11,7 @@ import {
 } from "../plants/index.ts";
 import { serveMetrics } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";
-import { createPlantServer, type PlantServer } from "./create-plant-server.ts";
+import { createPlantServer, type DrainOptions, type PlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
 import { type Database, followDatabase } from "./database-url.ts";
 import { logUpkeep } from "./log-upkeep.ts";
@@ -26,7 +26,7 @@ import { watchBreakdown } from "./watch-breakdown.ts";
 /** A running server. */
 export interface StartedServer extends BoundAddress {
   /** Stops accepting, finishes running calls, and closes the store and the files. */
-  drain(): Promise<void>;
+  drain(options?: DrainOptions): Promise<void>;
   /** Resolves when the store has a fault that only a restart can mend; then drain the server, and end the process. */
   readonly breakdown: Promise<void>;
   /** Where `/metrics` is; `undefined` without an admin address. */
@@ -41,8 +41,8 @@ export interface StartedServer extends BoundAddress {
 export interface StartOptions {
   /** The plants for a store that this start creates; an existing store is never filled, even when it is empty. */
   readonly plantsWhenCreated?: IdRange;
-  /** Whether other processes share the port. */
-  readonly reusePort?: boolean;
+  /** Whether another process listens and hands over connections. */
+  readonly handedOver?: boolean;
   /** Whether metrics are collected for {@link StartedServer.collectMetrics} although no admin address is served. */
   readonly measured?: boolean;
   /**
@@ -104,9 +104,9 @@ export async function startServer(configuration: Configuration, options: StartOp
       log.info("reloading");
       await Promise.all([auth?.reload?.(), certificate?.reload(), database.file?.reload()]);
     },
-    drain: async () => {
+    drain: async (drainOptions) => {
       log.info("draining");
-      await server.drain();
+      await server.drain(drainOptions);
       await toClose.disposeAsync();
       log.info("stopped");
       await flush(log);
@@ -126,14 +126,20 @@ function openLogs(
 
 function listen(
   server: PlantServer,
-  { host, port, socketMode, maxConnectionAgeMs, maxConnectionAgeGraceMs }: Configuration,
-  { reusePort = false }: StartOptions,
+  configuration: Configuration,
+  { handedOver = false }: StartOptions,
   certificate: Certificate | undefined,
 ): Promise<BoundAddress> {
-  const path = socketPathOf(host);
-  const place = path === undefined ? { host, port } : { path, socketMode };
+  const { maxConnectionAgeMs, maxConnectionAgeGraceMs } = configuration;
   const ages = { maxConnectionAgeMs, maxConnectionAgeGraceMs };
-  return server.listen({ ...place, ...ages, reusePort, ...(certificate && { tls: certificate.current }) });
+  const tls = certificate && { tls: certificate.current };
+  return server.listen({ ...bindOptionsOf(configuration), ...ages, handedOver, ...tls });
+}
+
+/** Returns where a server is to listen. */
+export function bindOptionsOf({ host, port, socketMode }: Configuration): BindOptions {
+  const path = socketPathOf(host);
+  return path === undefined ? { host, port } : { path, socketMode };
 }
 
 /** Returns what is served, and how, for the log line about the start. */

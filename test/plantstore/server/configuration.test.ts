@@ -158,11 +158,6 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
     want: 'PLANTSTORE_SOCKET_MODE must be a mode of three digits, such as 660, not "rw"',
   },
   {
-    name: "several processes on a Unix socket",
-    environment: { HOST: "unix:s", PLANTSTORE_WORKERS: "2", DATABASE_URL: "postgres://plants" },
-    want: "PLANTSTORE_WORKERS must be 1 with a Unix socket: processes share a TCP port alone",
-  },
-  {
     name: "PROXY headers in front of TLS on a Unix socket",
     environment: {
       HOST: "unix:s",

@@ -7,6 +7,7 @@
  */
 export type { BindOptions, BoundAddress } from "./bind.ts";
 export type { GatewayLoad } from "./http-server.ts";
+export { shareConnections, type SharedPort } from "./share-connections.ts";
 export { Listener, type ListenOptions } from "./listener.ts";
 export { willEnd } from "./node/linger-at-end.ts";
 export { NodeHttp1Exchange } from "./node/node-http1-exchange.ts";

@@ -8,6 +8,7 @@ import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
 import { type FirstProtocol, sniff, takeProxyHeader } from "./first-bytes.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, TakenConnection } from "./http-server.ts";
+import { type HandedConnections, joinSharedPort } from "./handed-connections.ts";
 import { createOwnHttp1Server } from "./own-http1-server.ts";
 import { OpenConnections } from "./open-connections.ts";
 import { createOwnHttp2Server } from "./own-http2-server.ts";
@@ -28,6 +29,11 @@ export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
    * false.
    */
   readonly proxyProtocol?: boolean;
+  /**
+   * Takes the connections that the parent process hands over (`shareConnections`) instead of listening at `host` and
+   * `port`, or `path`. At most one gateway of a process may. Default false.
+   */
+  readonly handedOver?: boolean;
 }
 
 /** Options of a {@link Listener}. */
@@ -45,6 +51,7 @@ export class Listener {
   readonly #servers: Record<HttpMajorVersion, HttpServer>;
   readonly #sockets: OpenConnections;
   #net: Server | undefined;
+  #handed: HandedConnections | undefined;
   #tls: TlsServer | undefined;
   #cleartext = true;
   #isUnix = false;
@@ -84,7 +91,8 @@ export class Listener {
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
     if (this.#net !== undefined) throw withCode(new Error("the gateway is listening already"), "ERR_OPTIONS");
-    this.#isUnix = options.path !== undefined;
+    if (options.handedOver === true) this.#handed = await joinSharedPort();
+    this.#isUnix = this.#handed === undefined ? options.path !== undefined : this.#handed.address.port === 0;
     if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined)
       throw withCode(new Error(noSourceInTls), "ERR_OPTIONS");
     this.#ages = createConnectionAges(options);
@@ -94,8 +102,9 @@ export class Listener {
     // Half-open, because a client that has ended its side may still be waiting: on HTTP/2 for its answer, on HTTP/1.1
     // for an error that says its request was cut short.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
-    const bound = await bind(server, options);
+    const bound = this.#handed?.address ?? (await bind(server, options));
     this.#net = server;
+    this.#handed?.start((socket) => server.emit("connection", socket));
     return bound;
   }
 
@@ -188,6 +197,7 @@ export class Listener {
   async #closeGracefully(): Promise<void> {
     const closed = this.#net?.listening === true ? once(this.#net, "close") : undefined;
     this.#net?.close();
+    this.#handed?.leave();
     for (const server of Object.values(this.#servers)) server.drain();
     await this.#quiet();
     for (const socket of this.#sockets) socket.destroy();
