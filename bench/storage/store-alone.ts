@@ -1,11 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { disablePretenuring } from "../../src/plantstore/cli/disable-pretenuring.ts";
 import { scattered } from "./scattered.ts";
 import { isStoreName, type Place, stores } from "./stores.ts";
 
-// A store without a server: as many callers as the load has, each deleting one plant after the other. Prints
-// deletions a second.
+// A store without a server: as many callers as the load has, each deleting one plant after the other, with a pause in
+// between if one is given, in milliseconds. Prints deletions, how many a second, and the CPU time of the process in µs.
 
-const [name = "", place = "{}", callers = "256", seconds = "5"] = process.argv.slice(2);
+const [name = "", place = "{}", callers = "256", seconds = "5", pauseMs = "0"] = process.argv.slice(2);
 if (!isStoreName(name)) throw new Error(`there is no store ${name}`);
 const where: Place = JSON.parse(place);
 const store = await stores[name](where);
@@ -15,10 +16,13 @@ const context = { signal: new AbortController().signal };
 // As the server does.
 disablePretenuring();
 const startedMs = performance.now();
+const startedCpu = process.cpuUsage();
 const endMs = startedMs + Number(seconds) * 1_000;
 let deleted = 0;
 await Promise.all(Array.from({ length: Number(callers) }, callOneAfterAnother));
-process.stdout.write(String((deleted / (performance.now() - startedMs)) * 1_000));
+const { user, system } = process.cpuUsage(startedCpu);
+const perS = (deleted / (performance.now() - startedMs)) * 1_000;
+process.stdout.write(JSON.stringify({ deleted, perS, cpuUs: user + system }));
 await store.close();
 
 async function callOneAfterAnother(): Promise<void> {
@@ -26,5 +30,6 @@ async function callOneAfterAnother(): Promise<void> {
     const { value: id, done } = ids.next();
     if (done === true) return;
     if (await store.delete(id, { subject: "bench", requestId: String(requestId), context })) deleted++;
+    if (pauseMs !== "0") await sleep(Number(pauseMs));
   }
 }

@@ -51,7 +51,8 @@ export async function measureGrpc(name: StoreName, place: Place, seconds: number
 /** Deletes with 256 callers from a store without a server, and returns the deletions a second. */
 export async function measureAlone(name: StoreName, place: Place, seconds: number): Promise<number> {
   const args = [pathOf("store-alone.ts"), name, JSON.stringify(place), "256", String(seconds)];
-  return Number(await runTool([process.execPath, ...args], seconds));
+  const { perS }: { readonly perS: number } = JSON.parse(await runTool([process.execPath, ...args], seconds));
+  return perS;
 }
 
 /** A server with a store, in a process of its own. Dispose of it with `await using`. */

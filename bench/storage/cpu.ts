@@ -1,0 +1,41 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PostgresServer } from "../../test/support/plants/postgres-server.ts";
+
+/** The unit of CPU time in /proc, in µs: USER_HZ is 100 on every Linux that Node runs on. */
+const tickUs = 10_000;
+
+// Milliseconds in which the server takes note that a connection has ended; before, its process is in neither sum.
+const endingMs = 200;
+
+/** The CPU time that the processes of a PostgreSQL server have used, those that have ended included, in µs. */
+export async function cpuUsOfServer({ socketFolder }: PostgresServer): Promise<number> {
+  await sleep(endingMs);
+  const [first] = readFileSync(join(socketFolder, "data", "postmaster.pid"), "utf8").split("\n");
+  const server = statOf(String(first));
+  const children = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && statOf(name).parent === first);
+  return children.reduce((sum, pid) => sum + statOf(pid).ownUs, server.ownUs + server.endedUs);
+}
+
+/** The CPU time of the programs that this process has run and that have ended, in µs. */
+export function cpuUsOfEnded(): number {
+  return statOf("self").endedUs;
+}
+
+/** Of a process: its parent, its CPU time, and that of its children that have ended, in µs; zero once it is gone. */
+function statOf(pid: string): {
+  readonly parent: string | undefined;
+  readonly ownUs: number;
+  readonly endedUs: number;
+} {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
+      .replace(/^.*\) /, "")
+      .split(" ");
+    const us = (first: number): number => (Number(fields[first]) + Number(fields[first + 1])) * tickUs;
+    return { parent: fields[1], ownUs: us(11), endedUs: us(13) };
+  } catch {
+    return { parent: undefined, ownUs: 0, endedUs: 0 };
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * What an import into PostgreSQL costs the client and the server, by turns with `psql` and its `\copy`.
+ * `npx node bench/storage/import.ts [--ids 500000] [--records 0] [--rounds 3]`
+ */
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { migratePlants } from "../../src/plantstore/plants/index.ts";
+import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
+import { createTempFolder } from "../../test/support/process/temp-folder.ts";
+import { median } from "../summary.ts";
+import { cpuUsOfEnded, cpuUsOfServer } from "./cpu.ts";
+
+const { values } = parseArgs({
+  options: {
+    ids: { type: "string", default: "500000" },
+    records: { type: "string", default: "0" },
+    rounds: { type: "string", default: "3" },
+  },
+});
+const ids = Number(values.ids);
+const records = Number(values.records);
+const command = fileURLToPath(new URL("../../src/plantstore/cli/main.ts", import.meta.url));
+
+using folder = createTempFolder();
+const file = folder.file("ids.txt");
+writeFileSync(file, Array.from({ length: ids }, (_, i) => `${i + 1}\n`).join(""));
+// The disk counts here.
+await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"], { onDisk: true });
+
+const ways = { "plantstore import": importIds, "psql \\copy": copyIds };
+console.log(`${ids} ids, ${records} deletion records of others; medians, CPU in µs an id\n`);
+console.log("                    client  server");
+const seen = new Map<string, { readonly client: number; readonly server: number }[]>();
+for (let round = 0; round < Number(values.rounds); round++) {
+  for (const [name, run] of Object.entries(ways)) seen.set(name, [...(seen.get(name) ?? []), await measure(run)]);
+}
+for (const [name, turns] of seen) {
+  const [client, server] = [turns.map((turn) => turn.client), turns.map((turn) => turn.server)];
+  console.log(`${name.padEnd(18)}${median(client).toFixed(2).padStart(8)}${median(server).toFixed(2).padStart(8)}`);
+}
+
+async function measure(run: (url: string) => void): Promise<{ readonly client: number; readonly server: number }> {
+  const url = await postgres.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  await runSql(
+    url,
+    `INSERT INTO deletions (plant_id, subject, request_id, batch)
+     SELECT -id, '', '', gen_random_uuid() FROM generate_series(1, ${records}) AS id`,
+  );
+  await runSql(url, "VACUUM ANALYZE deletions");
+  await runSql(url, "CHECKPOINT");
+  const [client, server] = [cpuUsOfEnded(), await cpuUsOfServer(postgres)];
+  run(url);
+  const used = { client: (cpuUsOfEnded() - client) / ids, server: ((await cpuUsOfServer(postgres)) - server) / ids };
+  await runSql(url, "DROP TABLE plants");
+  return used;
+}
+
+function importIds(url: string): void {
+  execFileSync(process.execPath, [command, "import", file], {
+    env: { ...process.env, DATABASE_URL: url },
+    stdio: "ignore",
+  });
+}
+
+function copyIds(url: string): void {
+  const { host, port, user, database, options } = configOf(url);
+  const where = ["-h", String(host), "-p", String(port), "-U", String(user), "-d", String(database)];
+  const env = { ...process.env, PGOPTIONS: options };
+  execFileSync("psql", [...where, "-c", `\\copy plants from '${file}'`], { env, stdio: "ignore" });
+}
