@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { faultsOf } from "../../tools/plant-faults/faults-of.ts";
-import { faultsIn } from "../../tools/plant-faults/planted-fault.ts";
+import { faultsIn, roomOf } from "../../tools/plant-faults/planted-fault.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
 describe("a fault that is planted", () => {
@@ -70,6 +70,7 @@ describe("a fault that is planted", () => {
     },
     { name: "steps that only read one object stay", kind: "order", source: "a = x.readA(); b = x.getB();", want: [] },
     { name: "listeners to two events stay", kind: "order", source: 'a.on("b", c()); a.once("d", c());', want: [] },
+    { name: "orders of two kinds stay", kind: "order", source: 'a.onOrder("b", c); a.onOrder("d", c);', want: [] },
     {
       name: "listeners to one event swap their order",
       kind: "order",
@@ -99,6 +100,16 @@ describe("a fault that is planted", () => {
     const faults = faultsOf(source).filter((fault) => fault.kind === kind);
     expect(faults.map(({ start, end, code }) => `${source.slice(start, end)}: ${code}`)).toEqual(want);
   });
+});
+
+test.each([
+  { file: "src/gateway/rest/route-table.ts", want: "gateway/rest" },
+  { file: "src/gateway/rest-client/rest-calls.ts", want: "gateway/rest-client" },
+  { file: "src/gateway/create-gateway.ts", want: "gateway" },
+  { file: "src/plantstore/plants/sqlite/store.ts", want: "plantstore/plants/sqlite" },
+  { file: "src/plantstore/plants/delete-queue.ts", want: "plantstore/plants" },
+])("$file is in the room $want", ({ file, want }) => {
+  expect(roomOf(file)).toBe(want);
 });
 
 test("a line is left alone whose comment says that no test can tell", () => {

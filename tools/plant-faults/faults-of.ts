@@ -159,11 +159,12 @@ function callsIn(step: Node, textOf: TextOf): MethodCall[] {
   });
 }
 
-/** Returns whether two calls of an object only read it, or tell it to listen to two events; or it is no object. */
+/** Returns whether two calls of an object only read it, or have it note two events or metrics; or it is no object. */
 function canSwap(a: MethodCall, b: MethodCall): boolean {
   const both = (pattern: RegExp): boolean => pattern.test(a.method) && pattern.test(b.method);
   const isNamespace = /^(Object|Math|Number|Buffer|performance)$/.test(a.object);
-  return isNamespace || both(/^(get|has|read|to)[A-Z]/) || (both(/^(on|once)$/) && a.argument !== b.argument);
+  const noteOthers = both(/^(on(ce|[A-Z]\w*)?|gauge|observedCounter)$/) && a.argument !== b.argument;
+  return isNamespace || noteOthers || both(/^(get|has|read|to)[A-Z]/);
 }
 
 function isStep({ type, alternate }: Node): boolean {

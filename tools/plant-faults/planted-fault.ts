@@ -49,7 +49,7 @@ function isHarmless(lines: readonly string[], line: number): boolean {
 
 /** Returns the room of a file of `src`, such as `gateway/json`; each store is a room, too. */
 export function roomOf(file: string): string {
-  return /^src\/(plantstore\/plants\/\w+(?=\/)|\w+\/\w+(?=\/)|\w+)/.exec(file)?.[1] ?? "";
+  return /^src\/(plantstore\/plants\/\w+(?=\/)|\w+\/[\w-]+(?=\/)|\w+)/.exec(file)?.[1] ?? "";
 }
 
 function short(code: string): string {
