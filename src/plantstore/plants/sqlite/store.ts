@@ -1,3 +1,4 @@
+import type { ConnectError } from "@connectrpc/connect";
 import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
 import { idempotencyKeyTaken, outcomeUnknown, plantKept, storeAway } from "../errors.ts";
 import { StoreHealth } from "../store-health.ts";
@@ -6,7 +7,7 @@ import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
 import type { OnUpkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
-import type { DeleteBatch, OtherEnd } from "./delete-batch.ts";
+import type { BatchResult, DeleteBatch, OtherEnd } from "./delete-batch.ts";
 import { fileProblemOf } from "./problem.ts";
 import { StorageThread } from "./storage-thread.ts";
 
@@ -92,12 +93,18 @@ class SqliteStore implements PlantStore {
     // Before the outcomes, because only the first answer to a caller counts.
     for (const end of result.otherEnds) tellOtherEnd(end, pending);
     if (result.kind === "committed") return result.outcomes;
-    // The fault does not undo what is already durable.
-    result.outcomes.forEach((isDeleted, i) => pending[i]?.resolve(isDeleted));
-    this.#health.report(result.problem);
-    throw result.kind === "unknown" ? outcomeUnknown(this.problem) : storeAway(this.problem);
+    throw this.#stopped(result, pending);
+  }
+
+  /** Answers what was durable before a batch stopped, which its fault does not undo, and returns the error of the rest. */
+  #stopped({ kind, problem, outcomes }: StoppedBatch, pending: readonly PendingDelete[]): ConnectError {
+    outcomes.forEach((isDeleted, i) => pending[i]?.resolve(isDeleted));
+    this.#health.report(problem);
+    return kind === "unknown" ? outcomeUnknown(this.problem) : storeAway(this.problem);
   }
 }
+
+type StoppedBatch = Exclude<BatchResult, { readonly kind: "committed" }>;
 
 function tellOtherEnd({ index, end }: OtherEnd, pending: readonly PendingDelete[]): void {
   const one = pending[index];

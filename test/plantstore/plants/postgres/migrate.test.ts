@@ -218,6 +218,18 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 1 }]);
   });
 
+  test("is undone as a whole when the version cannot be written", async () => {
+    const url = await databaseOfVersion(1);
+    await runSql(
+      url,
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not today'; END $$;
+       CREATE TRIGGER refuse BEFORE UPDATE ON plantstore_schema FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    );
+    const before = await schemaOf(url);
+    await expect(migratePostgres(url)).rejects.toThrow(/: not today$/);
+    expect(await schemaOf(url)).toEqual(before);
+  });
+
   test.each([
     { name: "an empty database", version: 0, says: /there is no plant store in it yet .*: run `plantstore migrate`$/ },
     { name: "an older schema", version: 1, says: /its schema has version 1 .*: run `plantstore migrate`$/ },

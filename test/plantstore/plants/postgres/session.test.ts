@@ -415,6 +415,41 @@ describe("a session", () => {
     await session.close();
   });
 
+  test("keeps a connection until its request to end the statement is taken, which could end another's", async () => {
+    const ended: string[] = [];
+    const asked = Promise.withResolvers<void>();
+    await using way = await listenOnPort(
+      createServer((client) => {
+        const upstream = connect(socketOf(server.socketFolder));
+        for (const socket of [client, upstream]) socket.on("error", () => undefined);
+        client.once("data", (first: Buffer) => {
+          if (first.readInt32BE(4) === cancelCode) {
+            asked.resolve();
+            const take = (): void => void (ended.push("request"), client.end());
+            // A while after the answer.
+            return void setTimeout(take, 50);
+          }
+          client.once("close", () => void (ended.push("connection"), upstream.destroy()));
+          // The answer comes although the server was asked to end the statement.
+          upstream.on("data", (data: Buffer) => {
+            const until = data.includes("late") ? asked.promise : Promise.resolve();
+            void until.then(() => client.write(data));
+          });
+          upstream.write(first);
+          client.pipe(upstream);
+        });
+      }),
+    );
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`), {
+      lockTimeoutMs: 0,
+      statementTimeoutMs: 0,
+      answerTimeoutMs: 50,
+    });
+    expect(await session.query("SELECT 'late'")).toEqual([["late"]]);
+    await expect.poll(() => ended).toEqual(["request", "connection"]);
+    await session.close();
+  });
+
   test("has what is running ended when it is closed, before its connection is, on which a pooler depends", async () => {
     const url = await server.createSchema();
     await using pooler = await startForgetfulPooler();

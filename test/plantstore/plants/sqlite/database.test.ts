@@ -45,6 +45,18 @@ describe("opening a database file", () => {
     expect(() => makeDurable(db)).toThrow(/ cannot keep a write-ahead log, so commits would not be durable$/);
   });
 
+  test("refuses a database whose commits SQLite would not sync", () => {
+    using folder = createTempFolder();
+    using db = new DatabaseSync(folder.file("plants.db"), { readBigInts: true });
+    db.exec("PRAGMA synchronous = NORMAL");
+    db.setAuthorizer((action, name, value) =>
+      action === constants.SQLITE_PRAGMA && name === "synchronous" && value !== null
+        ? constants.SQLITE_IGNORE
+        : constants.SQLITE_OK,
+    );
+    expect(() => makeDurable(db)).toThrow(/ so commits would not be durable$/);
+  });
+
   test("asks for a lock again every two milliseconds, and not as seldom as SQLite does by itself", () => {
     using folder = createTempFolder();
     using db = openDatabase({ file: folder.file("plants.db") });
@@ -310,6 +322,17 @@ describe("opening a database file", () => {
     expect(() => openDatabase({ file, lockTimeoutMs: 10 })).toThrow(/another process holds the lock on the file$/);
     expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
     other.close();
+  });
+
+  test("waits no longer for a reader of a file that has no write-ahead log yet", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file }).close();
+    using reader = new DatabaseSync(file);
+    reader.exec("PRAGMA journal_mode = DELETE; BEGIN; SELECT count(*) FROM plants");
+    const begunMs = performance.now();
+    expect(() => openDatabase({ file, lockTimeoutMs: 10 })).toThrow(/another process holds the lock on the file$/);
+    expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
   });
 
   test("leaves another program's database as it is", () => {
