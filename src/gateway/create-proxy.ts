@@ -140,6 +140,6 @@ function createProxyServing(
   );
 }
 
-async function closeAll(upstreams: readonly OpenUpstream[]): Promise<void> {
-  await Promise.all(upstreams.map((upstream) => upstream.close()));
+function closeAll(upstreams: readonly OpenUpstream[]): Promise<unknown> {
+  return Promise.all(upstreams.map((upstream) => upstream.close()));
 }

@@ -164,7 +164,10 @@ const bodyRows: readonly Row[] = [
   }),
   ...closes(
     { httpStatus: 400, error: 8, message: "the chunk extensions are too large" },
-    { "chunk extensions over the limit": inChunks(`0;${"x".repeat(17_000)}\r\n\r\n`) },
+    {
+      "chunk extensions over the limit": inChunks(`0;${"x".repeat(17_000)}\r\n\r\n`),
+      "chunk extensions over the limit together": inChunks(`1;${"x".repeat(9_000)}\r\nx\r\n`.repeat(2)),
+    },
   ),
   // RFC 9112 §6.1: the framing of such a message is faulty.
   ...closes(codingOfHttp10, {

@@ -179,8 +179,8 @@ class OwnGrpcTransport implements GrpcTransport {
     });
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#ownsUpstream) await this.#upstream.close();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#ownsUpstream ? this.#upstream.close() : Promise.resolve();
   }
 
   /**

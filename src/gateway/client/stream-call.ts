@@ -62,6 +62,7 @@ export class StreamCall extends OutgoingCall {
   }
 
   protected begun(head: HeaderFields): void {
+    // No test can tell: what is answered is not sent again, so this only frees memory.
     this.#kept = undefined;
     this.#resolve({ header: new LazyHeaders(head), message: this.#messages(), trailer: this.#trailer });
   }

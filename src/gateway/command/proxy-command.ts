@@ -17,6 +17,7 @@ import { causesOf, FailureLog } from "./failure-log.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
 import { type ProxySettings, readProxySettings, usage } from "./proxy-settings.ts";
 import type { Terminal } from "./terminal.ts";
+import { toUrl } from "./to-url.ts";
 
 /** Milliseconds that calls may go on after SIGTERM. 10 s: orchestrators kill after 30. */
 const drainTimeoutMs = 10_000;
@@ -226,10 +227,6 @@ function openUpstream(address: string, { upstreamTls }: ProxySettings): Upstream
   } catch (error) {
     throw new InputProblem(messageOf(error));
   }
-}
-
-function toUrl(scheme: string, { address, port }: { readonly address: string; readonly port: number }): string {
-  return `${scheme}://${address.includes(":") ? `[${address}]` : address}:${port}`;
 }
 
 function pause(ms: number): Promise<false> {

@@ -47,6 +47,7 @@ export function httpSeriesKey(answer: AnsweredRequest): number {
   // -1 for any other.
   const method = knownMethods.indexOf(httpMethod);
   const version = httpVersions.indexOf(httpVersion);
+  // No test can tell: other factors make other numbers, which are shared in the same way.
   const outcome = (blamedCode(answer) ?? 0) * 1_000 + httpStatus;
   const methods = knownMethods.length + 1;
   return ((outcome * methods + method) * httpVersions.length + version) * 2 + (scheme === "https" ? 1 : 0);

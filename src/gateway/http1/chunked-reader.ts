@@ -48,11 +48,10 @@ export class ChunkedReader {
       return new HttpProblem("ERR_BODY_TOO_LARGE", 413, "the chunk extensions are too large");
     const read = useLineEnd(incoming, end);
     if (read !== "more") return read;
-    if (end > extensionsAt && !chunkExtensions.test(bytes.toString("latin1", extensionsAt, end))) return notHttp();
     this.#extensionBytes = extensionBytes;
     this.#chunkBytes = size;
     this.#part = size === 0 ? "trailer" : "data";
-    return "more";
+    return chunkExtensions.test(bytes.toString("latin1", extensionsAt, end)) ? "more" : notHttp();
   }
 
   #readData(incoming: Incoming): Buffer {

@@ -79,7 +79,8 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
 
   /** Whether each side has received the other's settings, and ours are acknowledged. */
   get settingsExchanged(): boolean {
-    return this.#settingsReceived && this.settingsAcknowledged;
+    // An acknowledgment is refused before the peer's own settings.
+    return this.settingsAcknowledged;
   }
 
   /** When the header block began that is not complete; `undefined` if there is none. */

@@ -82,7 +82,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   answer(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     const { output, sendFlow } = this.#carrier;
-    // Nearly every answer fits into one frame that may be sent now.
+    // Nearly every answer fits into one frame that may be sent now. No test can tell: the long way sends the same bytes.
     if (body === undefined || sendFlow.takeAll(this, body.byteLength)) {
       output.answer(this.id, parts, body, trailer);
       return this.sideEnded();

@@ -139,11 +139,12 @@ export class Output {
     this.#queuedBytes = 0;
     // After our own end, or when the peer has gone, nobody would read it.
     if (this.#closed || !this.#socket.writable) return;
+    // No test can tell: a single piece needs no cork, which costs more than the check.
     if (pieces.length > 1) this.#socket.cork();
     let more = true;
     const last = pieces.at(-1);
     for (const piece of pieces) more = this.#socket.write(piece, piece === last ? written : undefined);
-    if (pieces.length > 1) this.#socket.uncork();
+    this.#socket.uncork();
     if (!more) this.congested = true;
     this.#backlog.count(bytes);
   }

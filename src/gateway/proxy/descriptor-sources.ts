@@ -72,8 +72,7 @@ function fileSource(path: string, everyMs: number): DescriptorSource {
     read: async (signal) => {
       const { size, fingerprint } = await look(path);
       taken = fingerprint;
-      if (size > fileMaxBytes) throw new Error(`${path} is larger than ${fileMaxBytes} bytes`);
-      return await readFile(path, { signal });
+      return await readWhole(path, size, signal);
     },
     watch: (changed) => {
       let before = taken;
@@ -91,6 +90,11 @@ function fileSource(path: string, everyMs: number): DescriptorSource {
       });
     },
   };
+}
+
+async function readWhole(path: string, size: bigint, signal: AbortSignal): Promise<Uint8Array> {
+  if (size > fileMaxBytes) throw new Error(`${path} is larger than ${fileMaxBytes} bytes`);
+  return await readFile(path, { signal });
 }
 
 /** Looks at a file. Refuses pipes and devices, because reading them might never end. */

@@ -116,8 +116,8 @@ export class OpenUpstream {
   }
 
   /** Closes the connections, unless the program has opened them. */
-  async close(): Promise<void> {
-    if (this.#isOwn) await this.connections[Symbol.asyncDispose]();
+  close(): Promise<void> {
+    return this.#isOwn ? this.connections.close() : Promise.resolve();
   }
 
   /** Whether rules see the request. */

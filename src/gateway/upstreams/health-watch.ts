@@ -132,8 +132,9 @@ export class HealthWatch implements AnswerReceiver {
   #drop(): void {
     const stream = this.#stream;
     this.#stream = undefined;
-    if (stream === undefined) return;
-    stream.receiver = undefined;
-    stream.reset(ErrorCode.cancel);
+    if (stream !== undefined) {
+      stream.receiver = undefined;
+      stream.reset(ErrorCode.cancel);
+    }
   }
 }

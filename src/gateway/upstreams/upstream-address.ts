@@ -36,7 +36,7 @@ export function readUpstreamAddress(text: string, secure: boolean = false): Upst
   }
   const port = url.port === "" ? defaultPorts[scheme] : Number(url.port);
   // The brackets of an IPv6 address are the URL's.
-  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const host = url.hostname.replace(/[[\]]/g, "");
   return { scheme, authority: url.host, target: { host, port }, host, isName: name !== undefined };
 }
 

@@ -257,9 +257,11 @@ export class Upstream implements AsyncDisposable {
 
   #lost(server: UpstreamServer): void {
     if (server.connections === 0) this.#leaving.delete(server);
-    if (this.#closing !== undefined) return this.#tellClosed();
-    this.#book.doubt();
-    this.#connect();
+    if (this.#closing !== undefined) this.#tellClosed();
+    else {
+      this.#book.doubt();
+      this.#connect();
+    }
   }
 
   #tellClosed(): void {

@@ -172,6 +172,21 @@ test.each([
   expect(page.byteLength).toBe(left);
 });
 
+test("a head that is larger than a write is sent once", async () => {
+  const page = Buffer.alloc(1024 * 1024, "p");
+  const fields = [["large", "x".repeat(1024 * 1024)]];
+  using ends = await openEnds(page, 1000, (asked) => asked.answer(200, fields, page));
+  const { client } = ends;
+  const received: Buffer[] = [];
+  const ended = once(client, "end");
+  client.on("data", (bytes: Buffer) => received.push(bytes));
+  client.resume().end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  await within(ended, "the end of the answer");
+  const [head = "", body] = String(Buffer.concat(received)).split("\r\n\r\n");
+  expect(head.match(/large: (x+)\r\n/)?.[1]?.length).toBe(1024 * 1024);
+  expect(body?.length).toBe(page.byteLength);
+});
+
 test("a client whose call took long has as much time as any other to ask again", async () => {
   const asked = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2, asked.resolve);
@@ -242,6 +257,55 @@ test("a body in chunks that trickles is timed out, wherever its chunks are cut",
     looks++;
   }
   expect(looks).toBe(5);
+});
+
+test("a body has all its time although its head took some", async () => {
+  const { requestTimeoutMs, headerTimeoutMs } = defaultLimits;
+  let broken = 0;
+  using ends = await openEnds(Buffer.of(), Math.min(headerTimeoutMs, requestTimeoutMs) / 4, (asked) => {
+    asked.receiver = { ...receiver, onBroken: () => void (broken += 1) };
+  });
+  const { client, socket, connection } = ends;
+  const send = async (text: string): Promise<void> => {
+    const come = once(socket, "data");
+    client.write(text);
+    await within(come, "what was sent");
+  };
+  const lookUntil = (enough: (looks: number) => boolean): number => {
+    let looks = 0;
+    for (; !enough(looks); looks++) connection.look(performance.now());
+    return looks;
+  };
+  await send("POST / HTTP/1.1\r\n");
+  lookUntil((looks) => looks === 3);
+  await send("host: x\r\ncontent-length: 9\r\n\r\n");
+  const looks = lookUntil((made) => broken > 0 || made > 1_000);
+  expect(looks).toBe(1 + Math.ceil((4 * requestTimeoutMs) / Math.min(headerTimeoutMs, requestTimeoutMs)));
+});
+
+test("a client that waits to send its body is told to with each request, unless its answer has begun", async () => {
+  let requests = 0;
+  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
+    requests++;
+    const isBegun = requests !== 2;
+    if (isBegun) asked.begin(200, [["content-length", "5"]]);
+    asked.startBody();
+    if (!isBegun) return asked.answer(200, [], Buffer.of());
+    asked.write(Buffer.from("plant"));
+    asked.end(undefined);
+  });
+  const { client } = ends;
+  const received: Buffer[] = [];
+  const ended = once(client, "end");
+  client.on("data", (bytes: Buffer) => received.push(bytes));
+  const waits = "PUT / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n";
+  client.resume().write(`GET / HTTP/1.1\r\nhost: x\r\n\r\n${waits}`);
+  await expect.poll(() => requests).toBe(2);
+  // It was told to send it, so the next request comes behind it.
+  client.write(`!${waits}`);
+  await within(ended, "the end of the connection");
+  const statuses = String(Buffer.concat(received)).matchAll(/HTTP\/1\.1 (\d+)/g);
+  expect(Array.from(statuses, ([, status]) => status)).toEqual(["200", "100", "200", "200"]);
 });
 
 describe("an answer that announced 5 bytes ends the connection", () => {

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Incoming } from "../../../src/gateway/http1/incoming.ts";
 
 test("what arrives is held in proportion to what is not used, however long some of it never is", () => {
@@ -38,4 +38,22 @@ test("what is kept is read as it came, whatever room there was before", () => {
   incoming.keep();
   incoming.add(Buffer.from("c".repeat(10)));
   expect(incoming.bytes.toString()).toBe("b".repeat(50) + "c".repeat(10));
+});
+
+describe("a section that arrives in two chunks", () => {
+  test.each([
+    { name: "a carriage return alone", chunks: ["a: b\r", "c"], want: "broken" },
+    { name: "a line feed alone", chunks: ["a: b", "\nc"], want: "broken" },
+    { name: "a line feed behind a line end", chunks: ["a: b\r\n", "\nc"], want: "broken" },
+    { name: "a line end", chunks: ["a: b\r", "\nc"], want: "open" },
+  ])("is $want when between them is $name", ({ chunks: [first = "", second = ""], want }) => {
+    const incoming = new Incoming();
+    // What was used before lies in front of it.
+    incoming.add(Buffer.from(`\r\n${first}`));
+    incoming.use(2);
+    expect(incoming.useSection()).toBe("open");
+    incoming.keep();
+    incoming.add(Buffer.from(second));
+    expect(incoming.useSection()).toBe(want);
+  });
 });

@@ -1,12 +1,14 @@
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../src/gateway/client/index.ts";
-import { fieldValue } from "../../support/carriers/exchange.ts";
+import { createProxy } from "../../../src/gateway/create-proxy.ts";
+import { type Field, fieldValue } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { frameFlag, headersFrame } from "../../support/carriers/http2-frames.ts";
 import { within } from "../../support/deadline.ts";
 import { startProxy } from "../../support/gateway/proxy.ts";
-import { startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
+import { type ScriptedServer, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
 import { type HostileRow, hostileRows } from "../client/hostile-rows.ts";
 
 // What callers of a proxy get whose upstream breaks the rules, in two protocols, and that it was asked once for each.
@@ -82,3 +84,53 @@ test.each(hostileRows)("a caller of REST whose upstream has $name gets what it s
   expect(fieldValue(answer.header, "retry-after")).toBe(isLost ? "1" : undefined);
   expect(upstream.requests).toBe(row.requests === 0 ? upstream.requests : (row.requests ?? 1));
 });
+
+describe("its connection to the upstream has ended", () => {
+  const watched = async (): Promise<{ readonly ended: string[]; readonly upstream: ScriptedServer }> => {
+    const ended: string[] = [];
+    const upstream = await startScriptedServer({
+      request: ({ socket, requests, send }, id) => {
+        if (requests === 1) socket.once("end", () => ended.push("the connection"));
+        send(headersFrame(id, unimplemented, frameFlag.endStream));
+      },
+    });
+    return { ended, upstream };
+  };
+
+  test("when a proxy is closed", async () => {
+    const { ended, upstream } = await watched();
+    const { proxy, address } = await startProxy(upstream.baseUrl, [GreenhouseService.file]);
+    const answer = await exchangeHttp1(address, { httpMethod: "POST", path: "/beds/7:water", header: [] });
+    expect(answer.httpStatus).toBe(501);
+    await proxy.close();
+    ended.push("the proxy");
+    expect(ended).toEqual(["the connection", "the proxy"]);
+    await upstream[Symbol.asyncDispose]();
+  });
+
+  test("when a proxy cannot be created", async () => {
+    const { ended, upstream } = await watched();
+    const options = { upstreams: [{ upstream: upstream.baseUrl, descriptors: "reflection" }] } as const;
+    await expect(createProxy(options)).rejects.toThrow("it has no server reflection");
+    ended.push("the proxy");
+    expect(ended).toEqual(["the connection", "the proxy"]);
+    await upstream[Symbol.asyncDispose]();
+  });
+
+  test("when a transport is disposed of", async () => {
+    const { ended, upstream } = await watched();
+    const transport = createGrpcTransport({ baseUrl: upstream.baseUrl });
+    const answered = createClient(GreenhouseService, transport).waterBed({});
+    await expect(answered).rejects.toMatchObject({ code: Code.Unimplemented });
+    await transport[Symbol.asyncDispose]();
+    ended.push("the transport");
+    expect(ended).toEqual(["the connection", "the transport"]);
+    await upstream[Symbol.asyncDispose]();
+  });
+});
+
+const unimplemented: readonly Field[] = [
+  [":status", "200"],
+  ["content-type", "application/grpc"],
+  ["grpc-status", "12"],
+];

@@ -7,6 +7,7 @@ import { createProxy, type ProxiedUpstream, type ReloadReport } from "../../../s
 import { createGateway } from "../../../src/gateway/index.ts";
 import { createReflectionService, ServerReflection } from "../../../src/gateway/reflection/index.ts";
 import { StreamService } from "../../gen/streams/v1/stream_service_pb.ts";
+import { within } from "../../support/deadline.ts";
 import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
@@ -50,6 +51,28 @@ test("reflection is read again after so many milliseconds, and told of only if i
     await proxy.close();
     await upstream.close();
   }
+});
+
+test("reflection that is not answered is given up when the proxy closes", async () => {
+  let asked = 0;
+  const upstream = createGateway({
+    routes: (router) =>
+      void router.service(ServerReflection, {
+        async *serverReflectionInfo(requests, context) {
+          if (asked++ > 0) await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+          yield* createReflectionService([GreenhouseService]).serverReflectionInfo(requests, context);
+        },
+      }),
+  });
+  const { port } = await upstream.listen({ host: "127.0.0.1" });
+  const proxy = await createProxy({
+    upstreams: [{ upstream: `http://127.0.0.1:${String(port)}`, descriptors: "reflection" }],
+  });
+  const reloaded = proxy.reload();
+  await expect.poll(() => asked).toBe(2);
+  await proxy.close();
+  expect((await within(reloaded, "the end of the reload")).problems.join()).toMatch(/abort/);
+  await upstream.close();
 });
 
 test("a URL that is no file, and a time that is none, are refused", async () => {

@@ -46,6 +46,11 @@ describe("a service that accepts a resource as it was read", () => {
   test.each<{ request: string; body: string; want: MessageInitShape<typeof SinkSchema> }>([
     { request: "PUT /v1/sinks/7", body: '{"f_int64":7.0,"fBool":true}', want: { fInt64: 7n, fBool: true } },
     {
+      request: "PUT /v1/sinks/7",
+      body: '{"choiceText":"a","fBool":true}',
+      want: { fInt64: 7n, fBool: true, choice: { case: "choiceText", value: "a" } },
+    },
+    {
       request: "PUT /v1/nested/a/sinks",
       body: '{"nested":{"text":"a","number":7}}',
       want: { nested: { text: "a", number: 7n } },

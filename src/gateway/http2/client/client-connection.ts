@@ -20,7 +20,10 @@ export interface ClientConnectionOptions extends ConnectionOptions {
   readonly keepaliveMs: number;
   /** Streams that are opened before the server has said how many it takes. */
   readonly streamsBeforeSettings: number;
-  /** Called when the server has sent its first SETTINGS, with how many streams it takes: it does speak HTTP/2. */
+  /**
+   * Called when the server has sent its first SETTINGS, with how many streams it takes: it does speak HTTP/2, and there
+   * may be room for other streams.
+   */
   readonly onReady: (streamsMax: number) => void;
   /** Called when there may be room for another stream. */
   readonly onRoom: () => void;
@@ -157,7 +160,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     const isFirst = !this.#settled;
     this.#settled = true;
     if (isFirst) this.#options.onReady(this.rules.peer.concurrentStreams);
-    this.#options.onRoom();
+    else this.#options.onRoom();
   }
 
   /** §6.8: streams above the last one were not processed, and can be sent again elsewhere. */

@@ -105,11 +105,15 @@ export class HpackDecoder<Head = unknown> {
   /** §6.3 Dynamic Table Size Update: only at the beginning of a block (§4.2). */
   #readSizeUpdates(): void {
     while (this.#at < this.#end && (this.#bytes.readUInt8(this.#at) & 0xe0) === 0x20) {
-      const limitBytes = this.#readInteger(5);
-      if (limitBytes > headerTableBytesInitial) throw compressionError("the table size exceeds the setting");
-      this.#table.resize(limitBytes);
+      this.#table.resize(this.#readTableBytes());
       this.#changed = true;
     }
+  }
+
+  #readTableBytes(): number {
+    const limitBytes = this.#readInteger(5);
+    if (limitBytes > headerTableBytesInitial) throw compressionError("the table size exceeds the setting");
+    return limitBytes;
   }
 
   #nameAt(index: number): string {
