@@ -177,9 +177,9 @@ function otherLiterals(node: Node, text: string): string[] {
       return [text === "true" ? "false" : "true"];
     case "bigint":
       return [`${node["value"] + 1n}n`];
-    // Large numbers are doubled: a time of 5 s that is off by a millisecond is the same time.
+    // Large numbers are doubled: a time of 250 ms that is off by a millisecond is the same time.
     case "number":
-      return [String(node["value"] >= 1000 ? node["value"] * 2 : node["value"] + 1)];
+      return [String(node["value"] >= 100 ? node["value"] * 2 : node["value"] + 1)];
     default:
       return node["regex"] === undefined ? otherStatements(text) : otherPatterns(text);
   }

@@ -129,7 +129,6 @@ export class StreamCall extends OutgoingCall {
 
   /** Tells the caller's messages that nobody reads on. */
   #stopInput(): void {
-    this.onWritable();
     if (this.#inputState === "ended") return;
     this.#inputState = "ended";
     // A generator that waits ends when it goes on. Nobody is left to be told of what it throws then.

@@ -1,4 +1,4 @@
-import { toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import {
@@ -81,6 +81,38 @@ test("a stream that is refused loses none of its messages, however large the nex
     whole.byteLength,
   ]);
   expect([...bodies.values()].at(-1)?.equals(whole)).toBe(true);
+});
+
+test("messages are not read ahead of what the server takes, nor after it has answered", async () => {
+  const answering = Promise.withResolvers<() => void>();
+  let receivedBytes = 0;
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId, payload }) => {
+      if (type !== frameType.data) return;
+      receivedBytes += payload.byteLength;
+      // All of the window: it is not told to go on.
+      const answer = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
+      if (receivedBytes === 65_535)
+        answering.resolve(() => connection.send(...grpcAnswer(streamId, answer), resetFrame(streamId, 0)));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  let reads = 0;
+  const next = async () => {
+    // Not without end, if nobody stops.
+    if (reads++ > 100) return { done: true, value: undefined } as const;
+    await new Promise(setImmediate);
+    return { done: false, value: { sensor: "x".repeat(16_000) } } as const;
+  };
+  const call = createClient(GreenhouseService, transport).recordReadings({ [Symbol.asyncIterator]: () => ({ next }) });
+  const answer = await within(answering.promise, "a full window");
+  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+  // Four fit, and the fifth waits.
+  expect(reads).toBe(5);
+  answer();
+  await within(call, "the answer");
+  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+  expect(reads).toBe(5);
 });
 
 /** Reads the first message of a stream, and no more; only the signal ends it. */

@@ -259,6 +259,27 @@ test("a body in chunks that trickles is timed out, wherever its chunks are cut",
   expect(looks).toBe(5);
 });
 
+test.each([
+  { httpMethod: "HEAD", httpStatus: 200 },
+  { httpMethod: "GET", httpStatus: 204 },
+  { httpMethod: "GET", httpStatus: 304 },
+])("an answer of $httpStatus to $httpMethod has no body, whatever is written", async ({ httpMethod, httpStatus }) => {
+  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
+    asked.begin(httpStatus, []);
+    asked.write(Buffer.from("plant"));
+    asked.end(undefined);
+  });
+  const { client } = ends;
+  const received: Buffer[] = [];
+  const ended = once(client, "end");
+  client.on("data", (bytes: Buffer) => received.push(bytes));
+  client.resume().end(`${httpMethod} / HTTP/1.1\r\nhost: x\r\n\r\n`);
+  await within(ended, "the end of the connection");
+  const [head = "", ...rest] = String(Buffer.concat(received)).split("\r\n\r\n");
+  expect(head).toMatch(/\r\nconnection: keep-alive\r\n/);
+  expect(rest).toEqual([""]);
+});
+
 test("a body has all its time although its head took some", async () => {
   const { requestTimeoutMs, headerTimeoutMs } = defaultLimits;
   let broken = 0;

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { makeBooks } from "../../support/gateway/books.ts";
 import { createJsonMessageWriter, type WriteJsonOptions } from "../../../src/gateway/json/index.ts";
 import { createMadeWriters, writeQuickly } from "../../../src/gateway/json/made-writer.ts";
+import { SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { BookSchema, ListBooksResponseSchema } from "../../gen/library/v1/library_pb.ts";
 import { Dice } from "../../support/dice.ts";
 import { writeRandomJson } from "../../support/gateway/both-json-writers.ts";
@@ -69,4 +70,10 @@ test("what services usually answer is written by made code", () => {
   const [book] = makeBooks(1);
   const writer = createMadeWriters({}).of(BookSchema);
   expect(writer && book && writeQuickly(writer, book)).toEqual({ text: book && toJsonString(BookSchema, book) });
+});
+
+test("a list of a Struct is written as it is, whatever its toJSON says", () => {
+  const list = Object.assign([1], { toJSON: () => "other" });
+  const message = create(SinkSchema, { struct: { list } });
+  expect(createJsonMessageWriter(SinkSchema, {})(message)).toBe(writeByProtobufEs(SinkSchema, message, {}));
 });

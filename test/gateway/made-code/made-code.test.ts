@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeFunction } from "../../../src/gateway/made-code/index.ts";
+import { makeFunction, messageClass } from "../../../src/gateway/made-code/index.ts";
+import { ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { projectFolder } from "../../support/process/child-program.ts";
 import { isSince } from "../../support/peer-version.ts";
 
@@ -19,4 +20,8 @@ test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
 test("a function sees what it is given, and is strict", () => {
   const made = makeFunction<() => unknown>("function () { return [given, this]; }", { given: 7 });
   expect(made()).toEqual([7, undefined]);
+});
+
+test("a type has one constructor", () => {
+  expect(messageClass(ReadingSchema)).toBe(messageClass(ReadingSchema));
 });

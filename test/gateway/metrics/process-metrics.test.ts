@@ -1,5 +1,6 @@
 import { createHistogram } from "node:perf_hooks";
 import { expect, test, vi } from "vitest";
+import { durationBounds } from "../../../src/gateway/conventions/index.ts";
 import { Metrics } from "../../../src/gateway/metrics/metrics.ts";
 import type { MetricFamily } from "../../../src/gateway/metrics/metric-family.ts";
 import { measureProcess, readDelays } from "../../../src/gateway/metrics/process-metrics.ts";
@@ -49,6 +50,16 @@ test("the heap is told by its spaces, and collections by their kinds until nobod
   collectGarbage();
   await new Promise(setImmediate);
   expect(majorCollections()).toBe(before);
+});
+
+test("the bounds of histograms are those of the conventions, and further ones below them", () => {
+  const metrics = new Metrics();
+  using _ = measureProcess(metrics);
+  const collections = metrics.collect().find(({ name }) => name === "v8js.gc.duration");
+  // opentelemetry.io/docs/specs/semconv/runtime/v8js-metrics and /http/http-metrics.
+  expect(collections).toMatchObject({ bounds: [0.001, 0.01, 0.1, 1, 10] });
+  const ofRequests = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+  expect(durationBounds).toEqual([0.0005, 0.001, 0.0025, ...ofRequests]);
 });
 
 test("delays of the event loop are those of the last 10 s, until nobody asks any more", async () => {

@@ -429,6 +429,8 @@ describe("AIP-203: a field", () => {
   test("that is the body and required makes a body required", () => {
     expect(operation("PATCH /v1/shelves/{shelf}", shelf).requestBody?.required).toBe(true);
     expect(operation("POST /v1/shelves:get", shelf).requestBody?.required).toBeUndefined();
+    // One of several fields is enough.
+    expect(operation("POST /v1/shelves/{shelf}:update", shelf).requestBody?.required).toBe(true);
   });
 
   test("of the query is required if all that lead to it are, and left out if only answers have it", () => {

@@ -1,14 +1,20 @@
+import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../src/gateway/client/index.ts";
 import { createProxy } from "../../../src/gateway/create-proxy.ts";
 import { type Field, fieldValue } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
-import { frameFlag, headersFrame } from "../../support/carriers/http2-frames.ts";
+import { dataFrame, frameFlag, headersFrame } from "../../support/carriers/http2-frames.ts";
 import { within } from "../../support/deadline.ts";
 import { startProxy } from "../../support/gateway/proxy.ts";
-import { type ScriptedServer, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
+import {
+  envelope,
+  grpcHead,
+  type ScriptedServer,
+  startScriptedServer,
+} from "../../support/gateway/scripted-http2-server.ts";
 import { type HostileRow, hostileRows } from "../client/hostile-rows.ts";
 
 // What callers of a proxy get whose upstream breaks the rules, in two protocols, and that it was asked once for each.
@@ -83,6 +89,24 @@ test.each(hostileRows)("a caller of REST whose upstream has $name gets what it s
   const isLost = want === Code.Unavailable;
   expect(fieldValue(answer.header, "retry-after")).toBe(isLost ? "1" : undefined);
   expect(upstream.requests).toBe(row.requests === 0 ? upstream.requests : (row.requests ?? 1));
+});
+
+test("a caller whose upstream is lost in the middle of a stream is told that it is not available", async () => {
+  const reading = envelope(toBinary(ReadingSchema, create(ReadingSchema, { sensor: "a" })));
+  await using upstream = await startScriptedServer({
+    request: ({ socket, send }, id) => {
+      send(headersFrame(id, grpcHead), dataFrame(id, reading));
+      socket.end();
+    },
+  });
+  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file]);
+  await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
+  const messages = createClient(GreenhouseService, transport).watchReadings({})[Symbol.asyncIterator]();
+  expect((await within(messages.next(), "the first message")).value).toMatchObject({ sensor: "a" });
+  await expect(within(messages.next(), "the end")).rejects.toMatchObject({
+    code: Code.Unavailable,
+    rawMessage: "the service is not available",
+  });
 });
 
 describe("its connection to the upstream has ended", () => {

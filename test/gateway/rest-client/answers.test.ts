@@ -40,6 +40,7 @@ const readErrorRecord: RestTransportOptions["readErrorRecord"] = (body, httpStat
     : undefined;
 
 const nested = create(NestedSchema, { text: "t" });
+const typeUrl = "type.googleapis.com/kitchensink.v1.Nested";
 const detail = { type: "kitchensink.v1.Nested", value: toBinary(NestedSchema, nested) };
 
 describe("error records", () => {
@@ -50,9 +51,13 @@ describe("error records", () => {
       body: {
         code: 5,
         message: "gone",
-        details: [{ "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "t" }],
+        details: [{ "@type": typeUrl, text: "t" }],
       },
-      want: { code: Code.NotFound, rawMessage: "gone", details: [detail] },
+      want: {
+        code: Code.NotFound,
+        rawMessage: "gone",
+        details: [{ ...detail, debug: { "@type": typeUrl, text: "t" } }],
+      },
     },
     {
       name: "the gateway's own, with the name of the code",
@@ -139,6 +144,13 @@ describe("error records", () => {
       want: { code: Code.Unavailable, rawMessage: "HTTP status 502" },
     },
     {
+      name: "a text whose type has JSON in a parameter",
+      status: 502,
+      type: "text/plain; of=a/json",
+      body: { code: 5, message: "gone" },
+      want: { code: Code.Unavailable, rawMessage: "HTTP status 502" },
+    },
+    {
       name: "a record of 100 KB",
       status: 401,
       body: { message: "x".repeat(100_000) },
@@ -187,6 +199,12 @@ describe("error records", () => {
     expect(asError(error).metadata.get("retry-after")).toBe("7");
     expect(error).toMatchObject({ isWireError: true });
   });
+});
+
+test.each([0, -1])("a call with a time-out of %i ms has no deadline", async (timeoutMs) => {
+  await using server = await startRestServer((response) => setImmediate(answerNewer, response));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  expect((await client.query({}, { timeoutMs })).rpc).toBe("x");
 });
 
 describe("bad servers", () => {

@@ -55,6 +55,11 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     await expect(compression.decompress(packed, limitBytes)).rejects.toMatchObject({ code: Code.ResourceExhausted });
   });
 
+  test("refuses more than the limit although it comes in pieces below it", async () => {
+    const packed = compressSync(randomBytes(150_000));
+    await expect(compression.decompress(packed, 100_000)).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  });
+
   test("stops at the limit, however much a bomb would make", async () => {
     const bomb = compressSync(Buffer.alloc(bombBytes));
     const before = process.memoryUsage().arrayBuffers;

@@ -48,6 +48,12 @@ test("a server without credentials says so in its log", async () => {
   expect(server.lines()).toContainEqual(expect.objectContaining({ level: "warn", errorCode: "ERR_NO_CREDENTIALS" }));
 });
 
+test("a server with credentials does not say that it has none", async () => {
+  const server = await startConfigured({ PLANTSTORE_TOKENS: "t".repeat(32) });
+  await server.drain();
+  expect(server.lines()).not.toContainEqual(expect.objectContaining({ errorCode: "ERR_NO_CREDENTIALS" }));
+});
+
 test.each([
   { setting: "on", want: ["/livez", "/plants/1"] },
   { setting: "off", want: ["/plants/1"] },

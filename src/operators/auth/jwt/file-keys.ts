@@ -14,6 +14,11 @@ export async function openFileKeys(
 ): Promise<ParseResult<IssuerKeys>> {
   let current: JSONWebKeySet = { keys: [] };
   let find = createLocalJWKSet(current);
+  const use = (keys: JSONWebKeySet): ParseResult<{ readonly keys: number }> => {
+    current = keys;
+    find = createLocalJWKSet(keys);
+    return parsed({ keys: keys.keys.length });
+  };
   const file = await watchFile({
     paths: [path],
     what: "key set",
@@ -22,10 +27,7 @@ export async function openFileKeys(
     async take(text) {
       const keys = await readKeySet(text, algorithms);
       if (keys.kind === "problems") return keys;
-      if (keys.value.keys.length === 0) return notParsed("the key set is empty");
-      current = keys.value;
-      find = createLocalJWKSet(current);
-      return parsed({ keys: current.keys.length });
+      return keys.value.keys.length === 0 ? notParsed("the key set is empty") : use(keys.value);
     },
   });
   if (file.kind === "problems") return file;
