@@ -311,3 +311,15 @@ test("deletions that wait already are kept when a late batch leaves less room fo
   for (let nowMs = 0; nowMs < 900; nowMs += 100) limit.committed(late, nowMs);
   expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: waitingMax, current: 500 });
 });
+
+test("a small batch that is late, too, is no sign that the store keeps up", () => {
+  const limit = new WaitingLimit(waitingMax);
+  const commit = (size: number, durationMs: number, nowMs: number): void =>
+    limit.committed({ size, durationMs, isLast: false }, nowMs);
+  commit(1, 2, 10_000);
+  for (let times = 0; times < 3; times++) commit(batchMax, 10, 10_000);
+  commit(100, 1_000, 11_000);
+  commit(1, 1_000, 11_500);
+  commit(100, 1_000, 12_100);
+  expect(limit.current).toBeLessThan(waitingMax);
+});
