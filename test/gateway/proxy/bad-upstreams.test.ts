@@ -2,12 +2,12 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGrpcTransport } from "../../../src/gateway/client/index.ts";
+import { createGrpcTransport, createUpstream } from "../../../src/gateway/client/index.ts";
 import { createProxy } from "../../../src/gateway/create-proxy.ts";
 import { type Field, fieldValue } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
 import { dataFrame, frameFlag, headersFrame } from "../../support/carriers/http2-frames.ts";
-import { within } from "../../support/deadline.ts";
+import { waitLimitMs, within } from "../../support/deadline.ts";
 import { startProxy } from "../../support/gateway/proxy.ts";
 import {
   envelope,
@@ -107,6 +107,26 @@ test("a caller whose upstream is lost in the middle of a stream is told that it 
     code: Code.Unavailable,
     rawMessage: "the service is not available",
   });
+});
+
+test("a drain lasts as long as the calls, although the program has opened the connections itself", async () => {
+  const asked = Promise.withResolvers<() => void>();
+  await using upstream = await startScriptedServer({
+    request: ({ send }, id) => asked.resolve(() => send(headersFrame(id, unimplemented, frameFlag.endStream))),
+  });
+  await using connections = createUpstream({ addresses: upstream.baseUrl });
+  const { proxy, address } = await startProxy(upstream.baseUrl, [GreenhouseService.file], {
+    upstreamOptions: { upstream: connections },
+  });
+  const call = exchangeHttp1(address, { httpMethod: "POST", path: "/beds/7:water", header: [] });
+  const answer = await within(asked.promise, "the call");
+  let isDrained = false;
+  const drained = proxy.drain(waitLimitMs).then(() => (isDrained = true));
+  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+  expect(isDrained).toBe(false);
+  answer();
+  expect((await call).httpStatus).toBe(501);
+  await drained;
 });
 
 describe("its connection to the upstream has ended", () => {

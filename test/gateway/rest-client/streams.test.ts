@@ -366,3 +366,11 @@ test("events are the same wherever their bytes are split", () => {
     expect([at, seen]).toEqual([at, whole]);
   }
 });
+
+test("only the data of an event counts towards its limit", () => {
+  const splitter = new EventSplitter(10);
+  splitter.add(Buffer.from(`${"id: 12345\n".repeat(5)}data: 1\n\n`));
+  expect(splitter.take()).toEqual({ name: "message", data: "1" });
+  splitter.add(Buffer.from("data: 12345\ndata: 123456\n\n"));
+  expect(() => splitter.take()).toThrow();
+});

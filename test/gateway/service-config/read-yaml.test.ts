@@ -78,6 +78,11 @@ test.each<[text: string, want: unknown]>([
   expect(JSON.stringify(readYaml(text))).toBe(JSON.stringify(want));
 });
 
+test("every escape in double quotes is read", () => {
+  const text = String.raw`a: "\0\a\b\t\n\v\f\r\e\ \"\/\\\N\_\L\P\x41\u00e9\U0001F331"`;
+  expect(readYaml(text)).toEqual(parse(text));
+});
+
 const deep = "[".repeat(101);
 
 test.each<[text: string, says: string]>([
