@@ -94,9 +94,9 @@ test.each(hostileRows)("a caller of REST whose upstream has $name gets what it s
 test("a caller whose upstream is lost in the middle of a stream is told that it is not available", async () => {
   const reading = envelope(toBinary(ReadingSchema, create(ReadingSchema, { sensor: "a" })));
   await using upstream = await startScriptedServer({
-    request: ({ socket, send }, id) => {
-      send(headersFrame(id, grpcHead), dataFrame(id, reading));
-      socket.end();
+    request: (connection, id) => {
+      connection.send(headersFrame(id, grpcHead), dataFrame(id, reading));
+      connection.socket.end();
     },
   });
   await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file]);
@@ -112,7 +112,8 @@ test("a caller whose upstream is lost in the middle of a stream is told that it 
 test("a drain lasts as long as the calls, although the program has opened the connections itself", async () => {
   const asked = Promise.withResolvers<() => void>();
   await using upstream = await startScriptedServer({
-    request: ({ send }, id) => asked.resolve(() => send(headersFrame(id, unimplemented, frameFlag.endStream))),
+    request: (connection, id) =>
+      asked.resolve(() => connection.send(headersFrame(id, unimplemented, frameFlag.endStream))),
   });
   await using connections = createUpstream({ addresses: upstream.baseUrl });
   const { proxy, address } = await startProxy(upstream.baseUrl, [GreenhouseService.file], {
@@ -129,20 +130,21 @@ test("a drain lasts as long as the calls, although the program has opened the co
   await drained;
 });
 
-describe("its connection to the upstream has ended", () => {
-  const watched = async (): Promise<{ readonly ended: string[]; readonly upstream: ScriptedServer }> => {
-    const ended: string[] = [];
-    const upstream = await startScriptedServer({
-      request: ({ socket, requests, send }, id) => {
-        if (requests === 1) socket.once("end", () => ended.push("the connection"));
-        send(headersFrame(id, unimplemented, frameFlag.endStream));
-      },
-    });
-    return { ended, upstream };
-  };
+/** Starts a server without RPCs that notes when its connection has ended. */
+async function startWatched(): Promise<{ readonly ended: string[]; readonly upstream: ScriptedServer }> {
+  const ended: string[] = [];
+  const upstream = await startScriptedServer({
+    request: (connection, id) => {
+      if (connection.requests === 1) connection.socket.once("end", () => ended.push("the connection"));
+      connection.send(headersFrame(id, unimplemented, frameFlag.endStream));
+    },
+  });
+  return { ended, upstream };
+}
 
+describe("its connection to the upstream has ended", () => {
   test("when a proxy is closed", async () => {
-    const { ended, upstream } = await watched();
+    const { ended, upstream } = await startWatched();
     const { proxy, address } = await startProxy(upstream.baseUrl, [GreenhouseService.file]);
     const answer = await exchangeHttp1(address, { httpMethod: "POST", path: "/beds/7:water", header: [] });
     expect(answer.httpStatus).toBe(501);
@@ -153,7 +155,7 @@ describe("its connection to the upstream has ended", () => {
   });
 
   test("when a proxy cannot be created", async () => {
-    const { ended, upstream } = await watched();
+    const { ended, upstream } = await startWatched();
     const options = { upstreams: [{ upstream: upstream.baseUrl, descriptors: "reflection" }] } as const;
     await expect(createProxy(options)).rejects.toThrow("it has no server reflection");
     ended.push("the proxy");
@@ -162,7 +164,7 @@ describe("its connection to the upstream has ended", () => {
   });
 
   test("when a transport is disposed of", async () => {
-    const { ended, upstream } = await watched();
+    const { ended, upstream } = await startWatched();
     const transport = createGrpcTransport({ baseUrl: upstream.baseUrl });
     const answered = createClient(GreenhouseService, transport).waterBed({});
     await expect(answered).rejects.toMatchObject({ code: Code.Unimplemented });

@@ -372,5 +372,5 @@ test("only the data of an event counts towards its limit", () => {
   splitter.add(Buffer.from(`${"id: 12345\n".repeat(5)}data: 1\n\n`));
   expect(splitter.take()).toEqual({ name: "message", data: "1" });
   splitter.add(Buffer.from("data: 12345\ndata: 123456\n\n"));
-  expect(() => splitter.take()).toThrow();
+  expect(() => splitter.take()).toThrow("message is larger than 10 bytes");
 });

@@ -140,14 +140,19 @@ test.each<[text: string, says: string]>([
   expect(() => readYaml(text)).toThrow(says);
 });
 
-test("100 lists and maps may be nested, however far they are indented", () => {
-  const maps = (count: number): string =>
-    `${Array.from({ length: count }, (_, at) => `${"   ".repeat(at)}a:`).join("\n")} b\n`;
-  const lists = (count: number): string => `${"- ".repeat(50)}${"[".repeat(count - 50)}${"]".repeat(count - 50)}`;
-  for (const nested of [maps, lists]) {
-    expect(readYaml(nested(100))).toEqual(parse(nested(100)));
-    expect(() => readYaml(nested(101))).toThrow("more than 100 lists and maps are nested");
-  }
+test.each([
+  {
+    kind: "maps",
+    nested: (count: number): string =>
+      `${Array.from({ length: count }, (_, at) => `${"   ".repeat(at)}a:`).join("\n")} b\n`,
+  },
+  {
+    kind: "lists",
+    nested: (count: number): string => `${"- ".repeat(50)}${"[".repeat(count - 50)}${"]".repeat(count - 50)}`,
+  },
+])("100 $kind may be nested, however far they are indented", ({ nested }) => {
+  expect(readYaml(nested(100))).toEqual(parse(nested(100)));
+  expect(() => readYaml(nested(101))).toThrow("more than 100 lists and maps are nested");
 });
 
 // prettier-ignore
