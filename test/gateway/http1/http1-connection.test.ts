@@ -280,6 +280,17 @@ test.each([
   expect(rest).toEqual([""]);
 });
 
+test("an empty piece does not end a body in chunks", async () => {
+  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
+    asked.begin(200, []);
+    for (const piece of ["", "plant"]) asked.write(Buffer.from(piece));
+    asked.end(undefined);
+  });
+  ends.client.end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const answer = await within(buffer(ends.client), "the answer");
+  expect(String(answer).split("\r\n\r\n").slice(1).join("|")).toBe("5\r\nplant\r\n0|");
+});
+
 test("a body has all its time although its head took some", async () => {
   const { requestTimeoutMs, headerTimeoutMs } = defaultLimits;
   let broken = 0;

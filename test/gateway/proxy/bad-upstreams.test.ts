@@ -3,7 +3,6 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream } from "../../../src/gateway/client/index.ts";
-import { createProxy } from "../../../src/gateway/create-proxy.ts";
 import { type Field, fieldValue } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
 import { dataFrame, frameFlag, headersFrame } from "../../support/carriers/http2-frames.ts";
@@ -149,15 +148,6 @@ describe("its connection to the upstream has ended", () => {
     const answer = await exchangeHttp1(address, { httpMethod: "POST", path: "/beds/7:water", header: [] });
     expect(answer.httpStatus).toBe(501);
     await proxy.close();
-    ended.push("the proxy");
-    expect(ended).toEqual(["the connection", "the proxy"]);
-    await upstream[Symbol.asyncDispose]();
-  });
-
-  test("when a proxy cannot be created", async () => {
-    const { ended, upstream } = await startWatched();
-    const options = { upstreams: [{ upstream: upstream.baseUrl, descriptors: "reflection" }] } as const;
-    await expect(createProxy(options)).rejects.toThrow("it has no server reflection");
     ended.push("the proxy");
     expect(ended).toEqual(["the connection", "the proxy"]);
     await upstream[Symbol.asyncDispose]();
