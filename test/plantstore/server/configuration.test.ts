@@ -351,8 +351,10 @@ test.each(["sqlite:plants.db", "memory:"])(
   },
 );
 
-test("several workers on PostgreSQL are taken", () => {
-  expect(configurationOf({ DATABASE_URL: "postgres://h/d", PLANTSTORE_WORKERS: "2" }).workers).toBe(2);
+test("several workers on PostgreSQL are taken, on a Unix socket too", () => {
+  const several = { DATABASE_URL: "postgres://h/d", PLANTSTORE_WORKERS: "2" };
+  expect(configurationOf(several).workers).toBe(2);
+  expect(configurationOf({ ...several, HOST: "unix:s" }).workers).toBe(2);
 });
 
 test("an exposed address is taken with a store that keeps and a verifier", () => {

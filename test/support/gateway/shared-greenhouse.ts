@@ -1,14 +1,21 @@
 // A greenhouse on connections that its parent hands over. Sensors of this one read which process they are in.
 // Messages of its parent: "ping", answered by "pong"; "drain"; "drain at the next", which does so when a connection has come and is not taken yet;
 // "fill at the next", which then fills the channel to the parent.
+import { setTimeout } from "node:timers/promises";
 import { createGateway, type ListenOptions } from "../../../src/gateway/index.ts";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type GetReadingRequest, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 
 const options: ListenOptions = JSON.parse(process.env["LISTEN_OPTIONS"] ?? "{}");
 const gateway = createGateway({
-  routes: (router) => router.service(GreenhouseService, { getReading: () => ({ sensor: String(process.pid) }) }),
+  routes: (router) => router.service(GreenhouseService, { getReading }),
   trustedProxies: { addresses: ["unix:"] },
 });
+
+/** Reads which process this is; of the sensor "late" some time after the end of the client's side has come. */
+async function getReading({ sensor }: GetReadingRequest): Promise<{ sensor: string }> {
+  if (sensor === "late") await setTimeout(100);
+  return { sensor: String(process.pid) };
+}
 
 /** More than a channel takes at once. */
 const fillingBytes = 4_000_000;
