@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../src/plantstore/plants/index.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
 import { runSql, startPostgres } from "../support/plants/postgres-server.ts";
 import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
 import { baseUrlOf } from "../support/process/serve-command.ts";
@@ -116,4 +117,51 @@ test.each(["+100d", "-100d"])("records are dropped by the clock of a database th
   const left = "SELECT array_agg(plant_id ORDER BY plant_id) AS days FROM deletions";
   await expect.poll(() => runSql(url, left)).toEqual([{ days: ["0", "89"] }]);
   await store.close();
+});
+
+// The days are those of the database, and made ahead. A day that it jumps to has no partition.
+test("every deletion is kept when the clock of a database jumps over the ends of days, and a key holds over all of them", async () => {
+  using folder = createTempFolder();
+  // The server runs as another user.
+  chmodSync(folder.path, 0o755);
+  const jump = (offset: string): void => writeFileSync(folder.file("clock"), `${offset}\n`);
+  jump("+0");
+  await using postgres = await startPostgres([], {
+    environment: {
+      LD_PRELOAD: libfaketime,
+      FAKETIME_TIMESTAMP_FILE: folder.file("clock"),
+      FAKETIME_NO_CACHE: "1",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+    },
+  });
+  const url = await postgres.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  await runSql(url, "INSERT INTO plants SELECT generate_series(0, 10)");
+  const store = await openPlantStore({ kind: "postgres", url });
+  const keyed = deleteCall({ idempotencyKey: "once" });
+  await expect(store.delete(0n, keyed)).resolves.toBe(true);
+  const offsets = ["+0", "+1d", "+3d", "+4d", "+30d", "-1d", "-30d", "+0"];
+  for (const [i, offset] of offsets.entries()) {
+    jump(offset);
+    await expect(store.delete(BigInt(i + 1), deleteCall())).resolves.toBe(true);
+    await expect(store.delete(0n, keyed)).resolves.toBe(true);
+    await expect(store.delete(10n, keyed)).rejects.toThrow(/idempotency/i);
+  }
+  await store.close();
+  const placed = await runSql(
+    url,
+    `SELECT round(extract(epoch FROM min(deleted_at) - now()) / 86400)::text AS day, count(*)::integer,
+       tableoid = to_regclass(to_char(deleted_at AT TIME ZONE 'UTC', '"deletions_"YYYYMMDD')) AS its_own
+     FROM deletions WHERE by_day GROUP BY deleted_at::date, tableoid, 3 ORDER BY min(deleted_at)`,
+  );
+  expect(placed).toEqual([
+    { day: "-30", count: 1, its_own: null },
+    { day: "-1", count: 1, its_own: null },
+    { day: "0", count: 2, its_own: true },
+    { day: "1", count: 1, its_own: true },
+    { day: "3", count: 1, its_own: true },
+    { day: "4", count: 1, its_own: null },
+    { day: "30", count: 1, its_own: null },
+  ]);
+  expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "9" }, { id: "10" }]);
 });

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { migratePlants } from "../../src/plantstore/plants/index.ts";
+import { migrations } from "../../src/plantstore/plants/postgres/schema/migrations.ts";
 import { readServerUrl } from "../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../src/plantstore/plants/postgres/server/session.ts";
 import { embeddedBinaries } from "../support/plants/postgres-binaries.ts";
@@ -11,10 +12,11 @@ test("a migration outlasts the transaction_timeout of a role, which is meant for
   vi.stubEnv("PATH", `${embeddedBinaries()}:${process.env["PATH"]}`);
   onTestFinished(() => void vi.unstubAllEnvs());
   await using server = await startPostgres();
-  const url = await server.createPlants();
+  const url = await server.createSchema();
+  for (const { sql } of migrations.slice(0, 2)) await runSql(url, sql);
   await runSql(
     url,
-    `DROP INDEX deletions_by_key; UPDATE plantstore_schema SET version = version - 1;
+    `UPDATE plantstore_schema SET version = 2;
      CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET transaction_timeout = '1s'`,
   );
   const reader = new Session(readServerUrl(url));

@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { ClientConfig } from "pg";
+import { byDaySql } from "../../../src/plantstore/plants/postgres/schema/by-day.ts";
 import { migrations } from "../../../src/plantstore/plants/postgres/schema/migrations.ts";
 import type { Certificate } from "../carriers/certificate.ts";
 import { toolsFolder } from "../process/tools-folder.ts";
@@ -216,7 +217,9 @@ function tlsSettings(folder: string, { certificate, port }: PostgresTls): string
 
 /** Makes the tables of the newest schema. Nobody deletes beside it, so an index need not be built concurrently. */
 const tablesSql = [
-  ...migrations.map(({ sql, index }) => `${sql}; ${index?.create.replace(" CONCURRENTLY", "") ?? ""};`),
+  ...migrations.map(({ sql, index, byDay }) =>
+    byDay === true ? byDaySql.join(";") + ";" : `${sql}; ${index?.create.replace(" CONCURRENTLY", "") ?? ""};`,
+  ),
   `UPDATE plantstore_schema SET version = ${migrations.length};`,
 ].join("\n");
 

@@ -49,7 +49,7 @@ function schemaOf(url: string): Promise<unknown[]> {
   return runSql(
     url,
     `SELECT relname, relkind, (SELECT indisvalid FROM pg_index WHERE indexrelid = oid) FROM pg_class
-     WHERE relnamespace = current_schema()::regnamespace ORDER BY 1`,
+     WHERE relnamespace = current_schema()::regnamespace AND relname !~ '_[0-9]{8}' ORDER BY 1`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
+import { byDaySql } from "../../../../src/plantstore/plants/postgres/schema/by-day.ts";
 import { checkDatabase } from "../../../../src/plantstore/plants/postgres/schema/check-database.ts";
 import { migrations } from "../../../../src/plantstore/plants/postgres/schema/migrations.ts";
 import {
@@ -36,18 +37,19 @@ async function databaseOfVersion(version: number): Promise<string> {
 }
 
 async function takeSteps(url: string, count: number): Promise<void> {
-  for (const { sql, index } of migrations.slice(0, count)) {
-    await runSql(url, sql);
+  for (const { sql, index, byDay } of migrations.slice(0, count)) {
+    await runSql(url, byDay === true ? byDaySql.join(";") : sql);
     if (index !== undefined) await runSql(url, index.create);
   }
 }
 
+// The partitions of days are made by whoever comes first, and compared with nothing.
 async function indexesOf(url: string): Promise<unknown[]> {
   return await runSql(
     url,
     `SELECT relname, indisvalid, replace(pg_get_indexdef(oid), current_schema(), '') AS definition
      FROM pg_index JOIN pg_class ON oid = indexrelid WHERE pg_table_is_visible(oid)
-     AND relnamespace = current_schema()::regnamespace ORDER BY 1`,
+     AND relnamespace = current_schema()::regnamespace AND relname !~ '_[0-9]{8}_' ORDER BY 1`,
   );
 }
 
@@ -55,7 +57,7 @@ async function schemaOf(url: string): Promise<unknown[]> {
   return await runSql(
     url,
     `SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
-     WHERE table_schema = current_schema() ORDER BY 1, 2`,
+     WHERE table_schema = current_schema() AND table_name !~ '_[0-9]{8}$' ORDER BY 1, 2`,
   );
 }
 
@@ -295,7 +297,7 @@ describe("a database whose commits would not be durable is refused", () => {
     await expectRefused(url.replace("user=tester", `user=${name}`), says);
   });
 
-  test.each(["plants", "deletions"])("the table %s is unlogged", async (table) => {
+  test.each(["plants", "deletions_by_row", "deletions_other_days"])("the table %s is unlogged", async (table) => {
     const url = await databaseOfVersion(newest);
     await runSql(url, `ALTER TABLE ${table} SET UNLOGGED`);
     await expectRefused(url, new RegExp(`: the table ${table} is unlogged, so commits would not be durable$`));

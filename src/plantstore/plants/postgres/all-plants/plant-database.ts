@@ -6,6 +6,7 @@ import { checkStore } from "../check-store.ts";
 import { Citus } from "../citus/citus.ts";
 import { distribute, refuseDistributedSchema } from "../citus/distribute.ts";
 import { problemOf } from "../delete/problem.ts";
+import { isByDay, makeDays } from "../schema/by-day.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import type { OnWaiting } from "../schema/beside-servers.ts";
 import { migrate, type Versions } from "../schema/migrate.ts";
@@ -61,6 +62,7 @@ export async function migratePostgres(url: string, onWaiting?: OnWaiting): Promi
     await repeatWhileRefused(session, () => refuseDistributedSchema(session));
     const versions = await migrate(session, new Session(server, unlimited, citus), onWaiting);
     await repeatWhileRefused(session, () => distribute(session));
+    if (await isByDay(session)) await repeatWhileRefused(session, () => makeDays(session));
     return versions;
   };
   return await onSession(server, migrateAll, unlimited);

@@ -1,11 +1,24 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { retentionIntervalMs } from "../../retention.ts";
 import { type OnUpkeep, tellOfDropped } from "../../upkeep.ts";
 import type { Placement } from "../delete/placement.ts";
 import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
 
 // Rows per transaction: a few milliseconds, and too few to hold up a standby.
 const sliceMax = 1_000;
+
+// How often a lock on a table is tried to get, and the milliseconds in between, in which deletions go on. What is locked
+// for longer is told, and tried again at the next interval.
+const lockTriesMax = 5;
+const lockIntervalMs = 1_000;
+
+/** What one statement has dropped. */
+interface Dropped {
+  readonly count: number;
+  readonly isMore: boolean;
+}
 
 /** Options of {@link Retention}. */
 export interface RetentionOptions {
@@ -22,7 +35,7 @@ export class Retention {
   readonly #options: RetentionOptions;
   readonly #timer: NodeJS.Timeout;
   #dropping: Promise<void>;
-  #isStopped = false;
+  readonly #stopping = new AbortController();
 
   /** Starts at once, and repeats every {@link retentionIntervalMs}. The retention owns the session. */
   constructor(session: Session, options: RetentionOptions) {
@@ -39,7 +52,7 @@ export class Retention {
    * told of what was dropped, as far as the server has said so.
    */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#stopping.abort();
     clearInterval(this.#timer);
     await this.#session.close();
     await this.#dropping;
@@ -47,22 +60,48 @@ export class Retention {
 
   async #drop(): Promise<void> {
     const { placement, keptMs, onUpkeep } = this.#options;
+    const session = this.#session;
     const begunMs = performance.now();
     let count = 0;
     let problem: string | undefined;
-    try {
-      // Once the session is closed, it rejects.
-      for (let isMore = true; isMore;) {
-        const dropped = await placement().dropOldRecords(this.#session, keptMs, sliceMax);
-        ({ isMore } = dropped);
-        count += dropped.count;
+    // A dump that keeps days from being dropped keeps no row of others.
+    const works = [
+      () =>
+        placement()
+          .makeDays(session)
+          .then(() => ({ count: 0, isMore: false })),
+      () => placement().dropOldDay(session, keptMs),
+      () => placement().dropOldRecords(session, keptMs, sliceMax),
+    ];
+    for (const work of works) {
+      try {
+        // Once the session is closed, it rejects.
+        for (let isMore = true; isMore;) {
+          const dropped = await this.#untilUnlocked(work);
+          ({ isMore } = dropped);
+          count += dropped.count;
+        }
+      } catch (fault) {
+        // A fault of the server shows in the next batch, too, whose callers can be told.
+        if (!this.#stopping.signal.aborted) problem ??= problemOf(fault).text;
+        // Without a SQLSTATE the server is away, for all that is left, too.
+        if (sqlStateOf(fault) === undefined) break;
       }
-    } catch (fault) {
-      // A fault of the server shows in the next batch, too, whose callers can be told.
-      if (!this.#isStopped) problem = problemOf(fault).text;
     }
     tellOfDropped(onUpkeep, { count, problem, begunMs });
     // Records expire slowly, which is not worth an open connection.
     this.#session.discard();
+  }
+
+  /** Tries again what has met a lock on a table: it waits for that for a moment only, because deletions wait with it. */
+  async #untilUnlocked(work: () => Promise<Dropped>): Promise<Dropped> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work();
+      } catch (fault) {
+        if (sqlStateOf(fault) !== "55P03" || tries === lockTriesMax) throw fault;
+      }
+      await sleep(lockIntervalMs, undefined, { signal: this.#stopping.signal });
+    }
   }
 }

@@ -59,6 +59,8 @@ export function citusPlacement(shards: Shards): Placement {
     },
     findKeyRecords: (session, keyed) =>
       session.query(lookForKeysSql, [keysOf(keyed), toArray(keyed.map(({ id }) => id))]),
+    makeDays: () => Promise.resolve(),
+    dropOldDay: () => Promise.resolve({ count: 0, isMore: false }),
     dropOldRecords: async (session, keptMs, sliceMax) => {
       const old = await session.query(oldRecordsSql, [`${keptMs} milliseconds`, sliceMax]);
       if (old.length === 0) return { count: 0, isMore: false };

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { StoreOpenError } from "../../store-open-error.ts";
-import { oneServer } from "../delete/one-server.ts";
+import { oneServer, oneServerByDay } from "../delete/one-server.ts";
 import type { Placement } from "../delete/placement.ts";
+import { isByDay } from "../schema/by-day.ts";
 import type { Notice } from "../server/connect.ts";
 import { InDoubt, type Session, type Workers } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
@@ -33,15 +34,20 @@ export class Citus implements Workers {
    */
   async learn(session: Session): Promise<void> {
     const rows = (await isCitus(session)) ? await session.query(shardsSql) : [];
-    if (rows.length === 0) await refuseDistributedSchema(session);
+    if (rows.length === 0) {
+      await refuseDistributedSchema(session);
+      this.#shards = undefined;
+      this.placement = (await isByDay(session)) ? oneServerByDay : oneServer;
+      return;
+    }
     if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(spreadByHand);
     if (rows.some(([, , , showsAll]) => showsAll === "f")) throw new StoreOpenError(warningsHidden);
     const hashMax = rows.map(([max]) => Number(max));
     const worker = rows.map(([, index]) => Number(index));
     // To find a plant of each worker takes a while.
     if (isDeepStrictEqual([hashMax, worker], [this.#shards?.hashMax ?? [], this.#shards?.worker ?? []])) return;
-    this.#shards = rows.length === 0 ? undefined : new Shards(hashMax, worker);
-    this.placement = this.#shards === undefined ? oneServer : citusPlacement(this.#shards);
+    this.#shards = new Shards(hashMax, worker);
+    this.placement = citusPlacement(this.#shards);
   }
 
   // Citus passes SQLSTATE and text of a worker's warning on, but not the routine; `57P01` comes when the waiting backend

@@ -1,4 +1,5 @@
 import { StoreOpenError } from "../../store-open-error.ts";
+import { gatherSql } from "../schema/gather.ts";
 import type { Session } from "../server/session.ts";
 import { deleteFunction, functionBody, functionSql } from "./delete-function.ts";
 
@@ -49,7 +50,7 @@ async function missingSql(session: Session): Promise<readonly string[]> {
   if (state === "otherwise") throw new StoreOpenError(spreadOtherwise);
   if (state === "of another release") return [sequentialSql, functionSql];
   if (state === "by hand") return [sequentialSql, ...keysSql, spreadFunctionSql];
-  return state === "whole" ? [sequentialSql, primaryKeySql, ...keysSql, spreadSql, spreadFunctionSql] : [];
+  return state === "whole" ? [gatherSql, sequentialSql, primaryKeySql, ...keysSql, spreadSql, spreadFunctionSql] : [];
 }
 
 const stateSql = `

@@ -1,5 +1,6 @@
 import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
 import type { Row, Session } from "../server/session.ts";
+import { makeDays } from "../schema/by-day.ts";
 import { type DeleteBatch, keysOf, toArray } from "./delete-batch.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 import { probeWrite } from "./probe-write.ts";
@@ -29,11 +30,24 @@ interface Statements {
  * record. The SQLSTATE, 22P02, has the batch divided until the plant is found, and the message tells the operator.
  *
  * @param unused - the ids whose keys are not used
+ * @param isByDay - whether records are divided by day, for which those without a key are marked
  */
-function writeStatements(columns: readonly string[], arrays: readonly string[], unused = "$1::bigint[]"): Statements {
+function writeStatements(
+  columns: readonly string[],
+  arrays: readonly string[],
+  { unused = "$1::bigint[]", isByDay }: { readonly unused?: string; readonly isByDay: boolean },
+): Statements {
   const names = columns.join(", ");
+  const firsts = arrays.map((array) => `(${array})[1]`);
+  const mark = isByDay ? ", by_day" : "";
+  // A record with a key is in the partition of all days, whose index lets no key be used twice.
+  const markOf = (values: readonly string[]): string => {
+    const key = values[columns.indexOf(keyColumn)];
+    if (!isByDay) return "";
+    return key === undefined ? ", true" : `, CASE WHEN ${key} IS NULL THEN true END`;
+  };
   const recordAll = `
-    INSERT INTO deletions (plant_id, batch, ${names}) SELECT deleted.id, $4::uuid, ${names}
+    INSERT INTO deletions (plant_id, batch, ${names}${mark}) SELECT deleted.id, $4::uuid, ${names}${markOf(columns)}
     FROM deleted JOIN unnest($1::bigint[], ${arrays.join(", ")}) AS call (id, ${names}) USING (id)
     RETURNING plant_id`;
   return {
@@ -44,8 +58,8 @@ function writeStatements(columns: readonly string[], arrays: readonly string[], 
     deleteOne: nameStatement(`
       WITH deleted AS (DELETE FROM plants WHERE id = (${unused})[1] RETURNING id),
       recorded AS (
-        INSERT INTO deletions (plant_id, batch, ${names})
-        SELECT id, $4::uuid, ${arrays.map((array) => `(${array})[1]`).join(", ")} FROM deleted
+        INSERT INTO deletions (plant_id, batch, ${names}${mark})
+        SELECT id, $4::uuid, ${firsts.join(", ")}${markOf(firsts)} FROM deleted
         RETURNING plant_id)
       SELECT coalesce((SELECT plant_id FROM recorded), ('a trigger drops the record of plant ' || id)::bigint)
       FROM deleted`),
@@ -64,16 +78,31 @@ function writeStatements(columns: readonly string[], arrays: readonly string[], 
   };
 }
 
-const withoutKeys = writeStatements(["subject", "request_id"], ["$2::text[]", "$3::text[]"]);
-const withKeys = writeStatements(
-  ["subject", "request_id", "idempotency_key"],
-  ["$2::text[]", "$3::text[]", "$5::text[]"],
-  `ARRAY(SELECT id FROM unnest($1::bigint[], $5::text[]) AS call (id, key) WHERE key IS NULL OR key <> ALL(
-    ARRAY(SELECT idempotency_key FROM deletions WHERE idempotency_key = ANY($5::text[]))))`,
-);
+const keyColumn = "idempotency_key";
 
-function statementsOf({ keyed }: DeleteBatch): Statements {
-  return keyed.length === 0 ? withoutKeys : withKeys;
+/** The statements of batches without and with idempotency keys. */
+interface BatchStatements {
+  readonly withoutKeys: Statements;
+  readonly withKeys: Statements;
+}
+
+function writeBatchStatements(isByDay: boolean): BatchStatements {
+  const used = `SELECT ${keyColumn} FROM deletions WHERE ${keysSql(isByDay, "$5")}`;
+  const unused = `ARRAY(SELECT id FROM unnest($1::bigint[], $5::text[]) AS call (id, key)
+    WHERE key IS NULL OR key <> ALL(ARRAY(${used})))`;
+  const [columns, arrays] = [
+    ["subject", "request_id"],
+    ["$2::text[]", "$3::text[]"],
+  ];
+  return {
+    withoutKeys: writeStatements(columns, arrays, { isByDay }),
+    withKeys: writeStatements([...columns, keyColumn], [...arrays, "$5::text[]"], { isByDay, unused }),
+  };
+}
+
+/** Returns the condition for records with the keys of a parameter. By day, no other partition has any. */
+function keysSql(isByDay: boolean, parameter: string): string {
+  return `${keyColumn} = ANY(${parameter}::text[])${isByDay ? " AND by_day IS NULL" : ""}`;
 }
 
 // Adds a row without an id if the server has synchronous standbys.
@@ -93,45 +122,67 @@ export const findKeysSql = (condition: string): string => `
   WITH looked AS (UPDATE deletions SET batch = batch WHERE ${condition} RETURNING seq)
   SELECT idempotency_key, plant_id, subject, looked.seq FROM deletions LEFT JOIN looked USING (seq) WHERE ${condition}`;
 
-const lookForKeysSql = findKeysSql("idempotency_key = ANY($1::text[])");
-
 // Processes that drop records at the same time take different ones.
-const dropSql = `
-  DELETE FROM deletions WHERE seq = ANY(ARRAY(
-    SELECT seq FROM deletions WHERE deleted_at < now() - $1::interval
+const dropSql = (condition: string): string => `
+  DELETE FROM deletions WHERE ${condition} AND seq = ANY(ARRAY(
+    SELECT seq FROM deletions WHERE ${condition} AND deleted_at < now() - $1::interval
     ORDER BY deleted_at LIMIT $2::integer FOR UPDATE SKIP LOCKED))
   RETURNING 1`;
 
-const probeRecordSql = `
-  INSERT INTO deletions (plant_id, subject, request_id, batch)
-  VALUES (0, '', '', '00000000-0000-0000-0000-000000000000')`;
+const dropDaySql = "SELECT plantstore_drop_day($1::interval)";
+
+const probeRecordSql = (columns: string, values: string): string => `
+  INSERT INTO deletions (plant_id, subject, request_id, batch${columns})
+  VALUES (0, '', '', '00000000-0000-0000-0000-000000000000'${values})`;
 
 /** The placement of tables that are on one server, with its standbys. */
-export const oneServer: Placement = {
-  isSpread: false,
-  // While one batch waits for the disk of the server, the next is on its way.
-  inFlightMax: 2,
-  workerOf: () => -1,
-  toRecordedCall: (call) => call,
-  deletePlants: async (session, batch) => {
-    const { deleteOne, deleteAll } = statementsOf(batch);
-    return toIds(await session.query(batch.firstOf.size === 1 ? deleteOne : deleteAll, batch.values));
+export const oneServer: Placement = placeOnOneServer(false);
+
+/** The same with records that are divided by day. */
+export const oneServerByDay: Placement = {
+  ...placeOnOneServer(true),
+  makeDays,
+  dropOldDay: async (session, keptMs) => {
+    const [[count = null] = []] = await session.query(dropDaySql, [`${keptMs} milliseconds`]);
+    return { count: Number(count), isMore: count !== null };
   },
-  deleteUnlockedPlants: async (session, batch) => {
-    const rows = await session.query(statementsOf(batch).deleteUnlocked, batch.values);
-    return new Map(rows.map(([id, fate]) => [toId(id), toFate(fate)]));
-  },
-  findPlants,
-  waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
-  findKeyRecords: (session, keyed) => session.query(lookForKeysSql, [keysOf(keyed)]),
-  dropOldRecords: async (session, keptMs, sliceMax) => {
-    const dropped = await session.query(dropSql, [`${keptMs} milliseconds`, sliceMax]);
-    return { count: dropped.length, isMore: dropped.length === sliceMax };
-  },
-  // The settings of the server are checked with its schema.
-  checkWorkers: () => Promise.resolve(),
-  checkWrite: (session) => probeWrite(session, 0n, probeRecordSql),
 };
+
+function placeOnOneServer(isByDay: boolean): Placement {
+  const statements = writeBatchStatements(isByDay);
+  const statementsOf = ({ keyed }: DeleteBatch): Statements =>
+    keyed.length === 0 ? statements.withoutKeys : statements.withKeys;
+  const lookForKeysSql = findKeysSql(keysSql(isByDay, "$1"));
+  const dropRowsSql = dropSql(isByDay ? "by_day IS NULL" : "true");
+  const probeSql = isByDay ? probeRecordSql(", by_day", ", true") : probeRecordSql("", "");
+  return {
+    isSpread: false,
+    // While one batch waits for the disk of the server, the next is on its way.
+    inFlightMax: 2,
+    workerOf: () => -1,
+    toRecordedCall: (call) => call,
+    deletePlants: async (session, batch) => {
+      const { deleteOne, deleteAll } = statementsOf(batch);
+      return toIds(await session.query(batch.firstOf.size === 1 ? deleteOne : deleteAll, batch.values));
+    },
+    deleteUnlockedPlants: async (session, batch) => {
+      const rows = await session.query(statementsOf(batch).deleteUnlocked, batch.values);
+      return new Map(rows.map(([id, fate]) => [toId(id), toFate(fate)]));
+    },
+    findPlants,
+    waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
+    findKeyRecords: (session, keyed) => session.query(lookForKeysSql, [keysOf(keyed)]),
+    makeDays: () => Promise.resolve(),
+    dropOldDay: () => Promise.resolve({ count: 0, isMore: false }),
+    dropOldRecords: async (session, keptMs, sliceMax) => {
+      const dropped = await session.query(dropRowsSql, [`${keptMs} milliseconds`, sliceMax]);
+      return { count: dropped.length, isMore: dropped.length === sliceMax };
+    },
+    // The settings of the server are checked with its schema.
+    checkWorkers: () => Promise.resolve(),
+    checkWrite: (session) => probeWrite(session, 0n, probeSql),
+  };
+}
 
 async function findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]> {
   const rows = await session.query(stillThereSql, [toArray(ids)]);

@@ -45,8 +45,15 @@ export interface Placement {
   waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
   /** Returns key, plant, subject and, if they are durable, `seq` of the records with the keys of these deletions. */
   findKeyRecords(session: Session, keyed: readonly PendingDelete[]): Promise<readonly Row[]>;
+  /** Makes the partitions of the next days, where records are divided by day. */
+  makeDays(session: Session): Promise<void>;
   /**
-   * Deletes the oldest deletion records that are older than `keptMs` by the clock of the database, in one transaction of
+   * Drops one day of deletion records, the last of which is older than `keptMs` by the clock of the database. Returns
+   * about how many records that were, and whether there may be more.
+   */
+  dropOldDay(session: Session, keptMs: number): Promise<{ count: number; isMore: boolean }>;
+  /**
+   * Deletes the oldest of the other deletion records that are older than `keptMs` by the clock of the database, in one transaction of
    * at most `sliceMax`. Returns how many, and whether there may be more.
    */
   dropOldRecords(session: Session, keptMs: number, sliceMax: number): Promise<{ count: number; isMore: boolean }>;

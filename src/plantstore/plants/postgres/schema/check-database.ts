@@ -17,12 +17,18 @@ export async function checkDatabase(session: Session, access: "read" | "write" =
   throw new StoreOpenError(`${found} and this release works with version ${migrations.length}: ${advice}`);
 }
 
-// The rights that the statements of deletions, of retries and of retention need.
+// The rights that the statements of deletions, of retries and of retention need. The functions are there if records are
+// divided by day.
 const lackingSql = `
   SELECT string_agg(needed.kind || ' on ' || needed.relation, ', ') FROM (VALUES
     ('plants', 'SELECT'), ('plants', 'UPDATE'), ('plants', 'DELETE'),
     ('deletions', 'SELECT'), ('deletions', 'INSERT'), ('deletions', 'UPDATE'), ('deletions', 'DELETE')
-  ) AS needed (relation, kind) WHERE NOT has_table_privilege(needed.relation, needed.kind)`;
+  ) AS needed (relation, kind) WHERE NOT has_table_privilege(needed.relation, needed.kind)
+  HAVING count(*) > 0
+  UNION ALL
+  SELECT 'EXECUTE on ' || string_agg(proname, ', ') FROM pg_proc
+  WHERE proname IN ('plantstore_make_days', 'plantstore_drop_day') AND pg_function_is_visible(oid)
+    AND NOT has_function_privilege(oid, 'EXECUTE') HAVING count(*) > 0`;
 
 /**
  * Checks that the user has the rights that deleting needs.
@@ -30,9 +36,8 @@ const lackingSql = `
  * @throws StoreOpenError naming those that are missing
  */
 export async function checkRights(session: Session): Promise<void> {
-  const [row] = await session.query(lackingSql);
-  const lacking = row?.[0];
-  if (typeof lacking === "string") throw new StoreOpenError(`the user lacks ${lacking}`);
+  const lacking = await session.query(lackingSql);
+  if (lacking.length > 0) throw new StoreOpenError(`the user lacks ${lacking.map(([what]) => what).join(", ")}`);
 }
 
 /**
@@ -44,8 +49,9 @@ export async function checkSettings(session: Session): Promise<void> {
   const [row] = await session.query(
     `SELECT current_setting('transaction_read_only'), current_setting('server_encoding'),
        current_setting('synchronous_commit'), current_setting('fsync', true), current_setting('client_min_messages'),
-       (SELECT relname FROM pg_class WHERE relname IN ('plants', 'deletions') AND relpersistence <> 'p'
-        AND pg_table_is_visible(oid) ORDER BY relname LIMIT 1)`,
+       (SELECT relname FROM pg_class
+        WHERE (relname IN ('plants', 'deletions') OR (relname LIKE 'deletions%' AND relispartition))
+        AND relpersistence <> 'p' AND pg_table_is_visible(oid) ORDER BY relname LIMIT 1)`,
   );
   const [readOnly, encoding, synchronousCommit, fsync, clientMinMessages, unlogged] = row ?? [];
   // Not a StoreOpenError, because it may pass: another server may be taking over.

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
 import { buildIndex, type OnWaiting, runBesideServers } from "./beside-servers.ts";
+import { divideByDay } from "./by-day.ts";
 import { checkDatabase, checkSettings, versionOf } from "./check-database.ts";
 import { type Migration, migrations } from "./migrations.ts";
 
@@ -86,10 +87,14 @@ interface StepToTake {
   readonly onWaiting: OnWaiting | undefined;
 }
 
-/** Takes a step under the lock. The version changes with it, or after its index is built. */
+/** Takes a step under the lock. The version changes with it, or after what is done beside servers. */
 async function takeStep(session: Session, lock: Session, { version, step, onWaiting }: StepToTake): Promise<void> {
-  if (step.index === undefined) await lock.run(step.sql);
-  else {
+  if (step.byDay === true) {
+    await session.run(endTransactionTimeout(false));
+    await divideByDay(session, onWaiting);
+  } else if (step.index === undefined) {
+    await lock.run(step.sql);
+  } else {
     await runBesideServers(session, step.sql, step.index.table, onWaiting);
     await session.run(endTransactionTimeout(false));
     await buildIndex(session, step.index);

@@ -1,0 +1,84 @@
+// Days that are made ahead of today: longer than a dump or an outage of all servers lasts.
+const daysAhead = 3;
+
+// Bytes of a partition up to which its rows are counted before it is dropped; of a larger one the server's estimate is
+// told.
+const countedBytesMax = 64 * 2 ** 20;
+
+// Rows that are not in the partition of a day are dropped in slices of this many: a few milliseconds.
+const sliceMax = 1_000;
+
+// The functions run with the rights of the owner. So they do only what the caller might do by itself: add or delete.
+const checkCaller = (right: "INSERT" | "DELETE"): string => `
+    IF NOT has_table_privilege(
+      CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END, 'deletions', '${right}'
+    ) THEN
+      RAISE 'permission denied for table deletions' USING ERRCODE = '42501';
+    END IF;`;
+
+// One process at a time makes and drops days; the others have nothing to wait for.
+const exclusively = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
+
+// Deletions queue behind a lock on the partitioned table, and so wait for this long at most.
+const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '50ms'`;
+
+/**
+ * Creates the functions that make and drop partitions of a day (UTC), with the rights of their owner: servers have no
+ * rights but on rows. The `search_path` is that of the moment.
+ *
+ * `plantstore_make_days` makes those of the next days. A day that has begun without one, as after a jump of the clock,
+ * goes without: its records are in the partition of other days, and dropped row by row. Attaching its partition could
+ * refuse a deletion that is on the way there. Attaching one ahead locks no deletion out, only who reads other days.
+ *
+ * `plantstore_drop_day` drops the oldest day whose records are all older than they are kept, by the bound of its
+ * partition, which the server enforces; when there is none, a slice of the old records of other days. It returns how
+ * many records, and NULL when there is nothing left to drop.
+ */
+export const dayFunctionsSql: string = `
+  CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql AS $function$
+  DECLARE
+    name text := 'deletions_' || to_char(day, 'YYYYMMDD');
+    starts timestamptz := day::timestamp AT TIME ZONE 'UTC';
+    ends timestamptz := (day + 1)::timestamp AT TIME ZONE 'UTC';
+  BEGIN
+    IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
+    PERFORM FROM deletions_other_days WHERE deleted_at >= starts AND deleted_at < ends LIMIT 1;
+    IF FOUND THEN RETURN; END IF;
+    EXECUTE format('CREATE TABLE %I (LIKE deletions_by_day INCLUDING DEFAULTS)', name);
+    EXECUTE format('ALTER TABLE deletions_by_day ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', name, starts, ends);
+  END $function$;
+
+  CREATE FUNCTION plantstore_make_days() RETURNS void ${definer} AS $function$
+  DECLARE day date;
+  BEGIN
+    ${checkCaller("INSERT")}
+    FOR day IN SELECT (now() AT TIME ZONE 'UTC')::date + ahead FROM generate_series(1, ${daysAhead}) AS ahead LOOP
+      CONTINUE WHEN to_regclass('deletions_' || to_char(day, 'YYYYMMDD')) IS NOT NULL;
+      ${exclusively};
+      IF NOT FOUND THEN RETURN; END IF;
+      PERFORM plantstore_make_day(day);
+    END LOOP;
+  END $function$;
+
+  CREATE FUNCTION plantstore_drop_day(kept interval) RETURNS bigint ${definer} AS $function$
+  DECLARE name text; bytes bigint; dropped bigint;
+  BEGIN
+    ${checkCaller("DELETE")}
+    SELECT min(relname) INTO name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+      WHERE inhparent = 'deletions_by_day'::regclass AND CASE WHEN relname ~ '^deletions_[0-9]{8}$' THEN
+        (to_date(right(relname, 8), 'YYYYMMDD') + 1)::timestamp AT TIME ZONE 'UTC' <= now() - kept END;
+    IF name IS NULL THEN
+      DELETE FROM deletions_other_days WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM deletions_other_days WHERE deleted_at < now() - kept
+        ORDER BY deleted_at LIMIT ${sliceMax} FOR UPDATE SKIP LOCKED));
+      GET DIAGNOSTICS dropped = ROW_COUNT;
+      RETURN NULLIF(dropped, 0);
+    END IF;
+    ${exclusively};
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    IF to_regclass(name) IS NULL THEN RETURN 0; END IF;
+    SELECT pg_relation_size(oid), reltuples INTO bytes, dropped FROM pg_class WHERE oid = to_regclass(name);
+    IF bytes <= ${countedBytesMax} THEN EXECUTE format('SELECT count(*) FROM %I', name) INTO dropped; END IF;
+    EXECUTE format('DROP TABLE %I', name);
+    RETURN greatest(dropped, 0);
+  END $function$;`;
