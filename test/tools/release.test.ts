@@ -57,16 +57,49 @@ test.each(manifests)("%s gets the version, and nothing else of that number", (fi
   expect(releasedDependencies).toEqual(expected);
 });
 
-test("a version that the changelog begins with is released as it is, and not with more", () => {
-  const written = "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";
-  expect(releaseChangelog(written, "0.1.0", "2026-11-21")).toBe(written);
-  const more = written.replace("## [0.1.0]", "### Added\n\n- A.\n\n## [0.1.0]");
-  expect(() => releaseChangelog(more, "0.1.0", "2026-11-21")).toThrow("0.1.0 is in the changelog already");
+/** Returns the lines that name something of ours in a version. */
+function linesWith(version: string, texts: readonly string[]): string[] {
+  const pattern = new RegExp(`(?<![\\d.])${version.replaceAll(".", "[.-]")}(?![\\d-])`);
+  return texts.flatMap((text) => text.split("\n")).filter((line) => line.includes("plantstore") && pattern.test(line));
+}
+
+test("pages and deploy/ name the tarballs and the image of the version that is released", () => {
+  const texts = filesWithNames().map((file) => readFileSync(join(projectFolder, file), "utf8"));
+  const before = linesWith(manifest.version, texts);
+  expect(before.length).toBeGreaterThan(5);
+  const released = texts.map((text) => releaseNames(text, manifest.version, "99.9.9"));
+  expect(linesWith(manifest.version, released)).toEqual([]);
+  expect(linesWith("99.9.9", released)).toHaveLength(before.length);
 });
 
-test("the changelog has the version of the packages", () => {
-  const changelog = readFileSync(join(projectFolder, "CHANGELOG.md"), "utf8");
-  expect(changelog).toMatch(
-    new RegExp(`^## \\[${manifest.version.replaceAll(".", "\\.")}\\] - 2\\d{3}-\\d\\d-\\d\\d$`, "m"),
+test("a bill of materials does not say where the tarballs were on the machine that wrote it", () => {
+  const site = { type: "website", url: "https://a.example" };
+  const bill = {
+    components: [{ name: "a", externalReferences: [{ type: "distribution", url: "file:/home/a.tgz" }, site] }],
+  };
+  expect(withoutFiles(bill)).toEqual({ components: [{ name: "a", externalReferences: [site] }] });
+});
+
+test("each package is published from its folder in dist/, after those that it needs", () => {
+  const folders = publishCommands("1.0.0").map((command) =>
+    command.replace("npm publish --provenance --access public ", ""),
   );
+  expect(folders).toEqual(["./dist/gateway", "./dist/operators", "./dist/plantstore", "./dist/conformance"]);
+});
+
+test("only a version before a release is published under a tag of its own", () => {
+  expect(publishCommands("1.0.0")[0]).toBe("npm publish --provenance --access public ./dist/gateway");
+  expect(publishCommands("1.0.0-rc.1")[0]).toBe("npm publish --provenance --access public --tag next ./dist/gateway");
+});
+
+test("packages say where the project is found, by one value", () => {
+  expect(publishedAddresses("https://a.example/b", "src/gateway")).toEqual({
+    homepage: "https://a.example/b#readme",
+    bugs: "https://a.example/b/issues",
+    repository: { type: "git", url: "git+https://a.example/b.git", directory: "src/gateway" },
+  });
+});
+
+test("nothing points to an address that the project does not have", () => {
+  expect(publishedAddresses(undefined, "src/gateway")).toEqual({});
 });
