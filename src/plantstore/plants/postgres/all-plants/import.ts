@@ -5,6 +5,7 @@ import { verdictOn } from "../delete/fault-table.ts";
 import { problemOf } from "../delete/problem.ts";
 import { isOutcomeUnknown, repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
 import { int64Array } from "./int64-array.ts";
 import { int64Copy } from "./int64-copy.ts";
 
@@ -23,6 +24,9 @@ const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 // Half of the work of an INSERT, but all or nothing: it fails at the first id that is there.
 const copy = "COPY plants (id) FROM STDIN (FORMAT binary)";
+
+// The SQLSTATEs of a COPY that failed because of other transactions, the server or the connection.
+const faultsOfOthers = /^(?:08|40|53|57)/;
 
 const takeBack = "DELETE FROM plants WHERE id = ANY($1::bigint[])";
 
@@ -85,9 +89,8 @@ async function copyNew(session: Session, lines: BigInt64Array, restore: boolean)
       if (count === lines.length && !(await hasRecord())) return true;
     }
   } catch (fault) {
-    // An id is there, a trigger refuses one, or the server has no such COPY.
-    const verdict = verdictOn(fault);
-    if (verdict !== "divide" && verdict !== "give-up") throw fault;
+    // Otherwise an id is there, which Citus calls an internal error, a trigger refuses one, or the server has no COPY.
+    if (faultsOfOthers.test(sqlStateOf(fault) ?? "08")) throw fault;
   }
   await session.rollBack();
   return false;
