@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -163,6 +164,50 @@ test("a server that hangs fails each case in its time, and not the run", async (
     ["the server gave no answer within 50 ms"],
     ["the server gave no answer within 50 ms"],
   ]);
+});
+
+test.each<{ what: string; answer: (stream: ServerHttp2Stream) => void; says: string; timeoutMs?: number }>([
+  { what: "hangs", answer: () => undefined, says: "gave no answer within 50 ms", timeoutMs: 50 },
+  {
+    what: "hangs behind a header",
+    answer: (stream) => stream.respond(),
+    says: "gave no answer within 50 ms",
+    timeoutMs: 50,
+  },
+  { what: "ends without an answer", answer: (stream) => stream.close(), says: "the stream before an answer" },
+  {
+    what: "sends 100 MB",
+    answer: (stream) => {
+      stream.respond();
+      stream.end(Buffer.alloc(100_000_000));
+    },
+    says: "more than 1048576 bytes",
+  },
+  {
+    what: "lies about the length",
+    answer: (stream) => {
+      stream.respond({ "content-length": 500 });
+      stream.end(echo);
+    },
+    says: "broke off behind",
+  },
+])("a server of HTTP/2 that $what fails its case", async ({ answer, says, timeoutMs = waitLimitMs }) => {
+  const server = createHttp2Server();
+  server.on("stream", (stream: ServerHttp2Stream) => {
+    stream.on("error", () => undefined);
+    answer(stream);
+  });
+  const url = await listenOnLoopback(server);
+  const [result] = await runAgainst(url, some("query.none"), { http2: true, timeoutMs });
+  expect(result?.outcome).toBe("fail");
+  expect(result?.problems.join()).toContain(says);
+  server.close();
+});
+
+test("a server of HTTP/1.1 alone is none of HTTP/2", async () => {
+  await using served = await serve(sending(`${ok}content-length: ${echo.length}\r\n\r\n`, echo));
+  const [result] = await runAgainst(served.url, some("query.none"), { http2: true });
+  expect(result?.problems.join()).toContain("the server closed the connection");
 });
 
 test("a length that is a lie is not taken for the whole", async () => {
