@@ -8,7 +8,6 @@ import {
   readCases,
   type Result,
   run,
-  writeReport,
 } from "../../conformance/runner/index.ts";
 import { createGateway, type Gateway } from "../../src/gateway/index.ts";
 import { waitLimitMs } from "../support/deadline.ts";
@@ -21,13 +20,25 @@ const cases = readCases();
 // The regular ones differ in values alone, which no carrier sees: once is enough.
 const byHand = cases.filter(({ group }) => !group.startsWith("values-"));
 
-async function failures(some: readonly Case[], exchange: Exchange): Promise<string> {
+// What this gateway does otherwise, as the standard allows: it refuses what is there twice, reads streams of its own
+// content types alone, and takes the numbers of enums in URLs.
+const byAlternative = new Set([
+  ...["body.star.path.null", "body.twice", "body.twice.names", "body.twice.map"],
+  ...["stream.collect.json-lines", "stream.collect.array", "stream.collect.one", "stream.relay.json-lines"],
+  ...["path.enum.number", "path.enum.unknown-number", "path.enum.negative-number"],
+  ...["query.enum.number", "query.enum.unknown-number", "query.enum.negative-number"],
+]);
+
+/** Returns what is wrong with each case that is not kept, or kept by an alternative where it was not, a line each. */
+async function failures(some: readonly Case[], exchange: Exchange): Promise<readonly string[]> {
   const results: Result[] = [];
   const options = { exchange, timeoutMs: waitLimitMs, without: [], knownFailing: [] };
   for await (const result of run(some, options)) results.push(result);
   expect(results).toHaveLength(some.length);
-  const failed = results.filter(({ outcome }) => outcome === "fail");
-  return failed.length === 0 ? "" : writeReport(failed, "text");
+  return results.flatMap(({ case: { id }, outcome, problems }) => {
+    const isKept = outcome === "pass" || (outcome === "alternative" && byAlternative.has(id));
+    return isKept ? [] : [`${id}: ${outcome} ${problems.join("; ")}`];
+  });
 }
 
 async function listen(): Promise<Gateway & { readonly url: URL }> {
@@ -38,13 +49,13 @@ async function listen(): Promise<Gateway & { readonly url: URL }> {
 
 test("the gateway keeps the transcoding suite over HTTP/1.1", async () => {
   const gateway = await listen();
-  expect(await failures(byHand, createHttp1(gateway.url))).toBe("");
+  expect(await failures(byHand, createHttp1(gateway.url))).toEqual([]);
   await gateway.close();
 });
 
 test("the gateway keeps the transcoding suite over HTTP/2", async () => {
   const gateway = await listen();
-  expect(await failures(byHand, createHttp2(gateway.url))).toBe("");
+  expect(await failures(byHand, createHttp2(gateway.url))).toEqual([]);
   await gateway.close();
 });
 
@@ -52,7 +63,7 @@ test("the gateway keeps the transcoding suite mounted in a server of node:http",
   const server = createServer(createGateway(echoOptions).handler);
   // Node's parser refuses methods that it does not know.
   const url = new URL(await listenOnLoopback(server));
-  expect(await failures(byHand, createHttp1(url))).toBe("");
+  expect(await failures(byHand, createHttp1(url))).toEqual([]);
   server.close();
 });
 
@@ -67,5 +78,5 @@ test("the gateway keeps the whole transcoding suite over Fetch", async () => {
     });
   });
   expect(sayable.length).toBeGreaterThan(1500);
-  expect(await failures(sayable, overFetch(createGateway(echoOptions).fetch))).toBe("");
+  expect(await failures(sayable, overFetch(createGateway(echoOptions).fetch))).toEqual([]);
 });

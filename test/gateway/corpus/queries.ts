@@ -13,19 +13,14 @@ function refused(rule: string, text: string, message: string): Row {
 /** What a query may contain apart from the values of one field. */
 export const queryRows: readonly Row[] = [
   // The text of a query.
-  query("an empty query is none", "", {}),
   query("WHATWG URL §5.1: empty pieces are none", "&&fString=a&", { fString: "a" }),
-  query("WHATWG URL §5.1: + is a space", "fString=a+b", { fString: "a b" }),
   query("WHATWG URL §5.1: an escaped + is a plus", "maybeString=a%2Bb", { maybeString: "a+b" }),
-  query("WHATWG URL §5.1: the first = separates", "fString=a=b=c", { fString: "a=b=c" }),
   query("WHATWG URL §5.1: no = is an empty value", "maybeString", { maybeString: "" }),
   query("an empty value is the empty string", "maybeString=", { maybeString: "" }),
   query("a semicolon is data", "fString=a;fBool=true", { fString: "a;fBool=true" }),
   query("an escaped & is data", "fString=a%26fBool=true", { fString: "a&fBool=true" }),
   query("a name is decoded", "f%53tring=a", { fString: "a" }),
   query("an escape is decoded once", "fString=%2525", { fString: "%25" }),
-  query("a question mark is data", "fString=a?b", { fString: "a?b" }),
-  query("a slash is data", "fString=a/b", { fString: "a/b" }),
   query("RFC 3629 §3: UTF-8", "maybeString=%F0%9F%8C%B1", { maybeString: "🌱" }),
   refused("RFC 3986 §2.1: a cut escape", "fString=%", "malformed"),
   refused("RFC 3986 §2.1: an escape that is not hexadecimal", "fString=%zz", "malformed"),
@@ -59,21 +54,14 @@ export const queryRows: readonly Row[] = [
   query(`${http}: a repeated field of doubles`, "doubles=1&doubles=NaN", { doubles: [1, "NaN"] }),
   query(`${http}: a repeated field of Timestamps`, "times=2024-01-01T00:00:00Z", { times: ["2024-01-01T00:00:00Z"] }),
   query(`${http}: a repeated field of wrappers`, "words=a&words=", { words: ["a", ""] }),
-  query(`${http}: a repeated field in a message`, "nested.tags=a&nested.tags=b", { nested: { tags: ["a", "b"] } }),
   query("the order of others does not matter", "tags=a&fBool=true&tags=b", { tags: ["a", "b"], fBool: true }),
   refused("a value of a repeated field", "ids=1&ids=01", '"ids": "01" is not an int64'),
   refused(`${http}: no lists of values`, "ids=1,2", '"ids": "1,2" is not an int64'),
   // Nested messages.
-  query(`${http}: a nested field`, "nested.text=a", { nested: { text: "a" } }),
-  query(`${http}: nested fields of one message`, "nested.text=a&nested.number=7", {
-    nested: { text: "a", number: "7" },
-  }),
   query(`${http}: a deeper field`, "nested.inner.inner.text=a", { nested: { inner: { inner: { text: "a" } } } }),
   query(`${http}: a recursive message`, "child.child.child.f_int64=7", {
     child: { child: { child: { fInt64: "7" } } },
   }),
-  query(`${http}: presence in a nested message`, "nested.flag=false", { nested: { flag: false } }),
-  query("a zero value still makes the message", "nested.text=", { nested: {} }),
   refused("no path through a list", "nesteds.text=a", 'unknown query parameter "nesteds.text"'),
   refused("no path through a map", "labels.a=b", 'unknown query parameter "labels.a"'),
   refused("no path through a scalar", "fString.x=a", 'unknown query parameter "fString.x"'),

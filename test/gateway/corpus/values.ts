@@ -12,7 +12,7 @@ interface TypeTexts {
   readonly noun: string;
 }
 
-// All of the spellings are in test/gateway/json/numbers.test.ts.
+// All of the spellings are in test/gateway/json/numbers.test.ts; what every server takes is in conformance/cases.
 const notCanonical = ["", "+7", "-0", "007", "%207", "7%0A", "0x7", "7.0", "1e3", "null", "%227%22", "%D9%A7", "7;x=1"];
 
 const types: readonly TypeTexts[] = [
@@ -20,15 +20,9 @@ const types: readonly TypeTexts[] = [
     field: "fInt64",
     path: "int64",
     taken: [
-      ["0", undefined],
-      ["7", "7"],
-      ["-1", "-1"],
       ["%37", "7"],
       ["9007199254740991", "9007199254740991"],
-      ["9007199254740993", "9007199254740993"],
       ["-9007199254740993", "-9007199254740993"],
-      ["9223372036854775807", "9223372036854775807"],
-      ["-9223372036854775808", "-9223372036854775808"],
     ],
     refused: [...notCanonical, "9223372036854775808", "-9223372036854775809", "99999999999999999999"],
     noun: "an int64",
@@ -36,25 +30,21 @@ const types: readonly TypeTexts[] = [
   {
     field: "fUint64",
     path: "uint64",
-    taken: [["18446744073709551615", "18446744073709551615"]],
+    taken: [],
     refused: ["-1", "18446744073709551616", "01"],
     noun: "a uint64",
   },
   {
     field: "fInt32",
     path: "int32",
-    taken: [
-      ["-2147483648", -2147483648],
-      ["2147483647", 2147483647],
-      ["0", undefined],
-    ],
+    taken: [],
     refused: ["2147483648", "-2147483649", "4294967296", "1.0", "01"],
     noun: "an int32",
   },
   {
     field: "fUint32",
     path: "uint32",
-    taken: [["4294967295", 4294967295]],
+    taken: [],
     refused: ["4294967296", "-1"],
     noun: "a uint32",
   },
@@ -62,9 +52,7 @@ const types: readonly TypeTexts[] = [
     field: "fDouble",
     path: "double",
     taken: [
-      ["1.5", 1.5],
       ["-2.5e-3", -0.0025],
-      ["7", 7],
       ["NaN", "NaN"],
       ["Infinity", "Infinity"],
       ["-Infinity", "-Infinity"],
@@ -76,20 +64,14 @@ const types: readonly TypeTexts[] = [
   {
     field: "fFloat",
     path: "float",
-    taken: [
-      ["1.5", 1.5],
-      ["-Infinity", "-Infinity"],
-    ],
+    taken: [["-Infinity", "-Infinity"]],
     refused: ["3.5e38", "1f"],
     noun: "a float",
   },
   {
     field: "fBool",
     path: "bool",
-    taken: [
-      ["true", true],
-      ["false", undefined],
-    ],
+    taken: [],
     refused: ["", "1", "0", "t", "TRUE", "True", "yes", "%20true"],
     noun: "true or false",
   },
@@ -97,20 +79,10 @@ const types: readonly TypeTexts[] = [
     field: "fString",
     path: "string",
     taken: [
-      ["a", "a"],
-      ["a%20b", "a b"],
       ["%00", "\0"],
-      ["a+b", "a+b"],
-      ["%F0%9F%8C%B1", "🌱"],
-      ["%252F", "%2F"],
-      ["a%2Fb", "a/b"],
-      ["50%25", "50%"],
-      ["a:b", "a:b"],
       ["a;b=c", "a;b=c"],
-      ["null", "null"],
       ["~!$&'()*,=@", "~!$&'()*,=@"],
       ["[x]%7C", "[x]|"],
-      ["...", "..."],
     ],
     refused: [],
     noun: "",
@@ -118,26 +90,14 @@ const types: readonly TypeTexts[] = [
   {
     field: "fBytes",
     path: "bytes",
-    taken: [
-      ["QQ==", "QQ=="],
-      ["QQ", "QQ=="],
-      ["-_8", "+/8="],
-      ["-_8%3D", "+/8="],
-      ["%2B%2F8=", "+/8="],
-    ],
+    taken: [["%2B%2F8=", "+/8="]],
     refused: ["Q", "QQ=", "Q%20Q", "QQ==QQ==", "%C3%A9"],
     noun: "base64",
   },
   {
     field: "fEnum",
     path: "enum",
-    taken: [
-      ["COLOR_RED", "COLOR_RED"],
-      ["2", "COLOR_GREEN"],
-      ["17", 17],
-      ["0", undefined],
-      ["COLOR_UNSPECIFIED", undefined],
-    ],
+    taken: [["0", undefined]],
     refused: ["", "RED", "color_red", "01", "1.0", "2147483648", "toString"],
     noun: "a value of enum kitchensink.v1.Color",
   },
