@@ -16,9 +16,19 @@ export function drawPictures(): Readonly<Record<string, string>> {
     { title: "gRPC, h2c", bars: barsOf(performance, "| DeletePlant as gRPC, h2c, 8 connections of 32") },
   ];
   const stores: readonly Panel[] = [{ title: "256 callers at once", bars: barsOf(storage, "| | deletions/s | p50") }];
+  const servers = readPage("conformance/README.md");
+  const [must = [], faults = [], should = []] = [3, 4, 6].map((column) => barsOf(servers, "| server |", column));
+  const cases: readonly Panel[] = [
+    {
+      title: "must: a standard says so (in brackets those that are refused, but with 5xx)",
+      bars: must.map((bar, at) => withFaults(bar, faults[at])),
+    },
+    { title: "should: a standard recommends it, or its neighbours say so", bars: should },
+  ];
   return {
     "cost.svg": drawBars("Server CPU of one call, in µs", calls),
     "storage.svg": drawBars("Durable deletions a second", stores),
+    "transcoding.svg": drawBars("Cases of google.api.http that are not kept", cases),
   };
 }
 
@@ -38,21 +48,30 @@ function readPage(page: string): string {
   return readFileSync(join(root, page), "utf8");
 }
 
-/** Returns a bar for each row of the table whose header begins with a text; for a range, its middle. */
-function barsOf(page: string, header: string): Bar[] {
+/**
+ * Returns a bar for each row of the table whose header begins with a text, from a column of it, where that of the names
+ * is 1; for a range, its middle.
+ */
+function barsOf(page: string, header: string, column = 2): Bar[] {
   const lines = page.split("\n");
   const start = lines.findIndex((line) => line.startsWith(header));
   if (start < 0) throw new Error(`no table begins with ${header}`);
   const length = lines.slice(start).findIndex((line) => !line.startsWith("|"));
   return lines.slice(start + 2, start + length).map((line) => {
-    const [, cell = "", text = ""] = line.split("|").map((each) => each.trim().replaceAll(/[*`]/g, ""));
-    const name = cell.replace(" on the same machine", "");
+    const cells = line.split("|").map((each) => each.trim().replaceAll(/[*`]/g, ""));
+    const text = cells[column] ?? "";
+    const name = (cells[1] ?? "").replace(/ on the same machine|, before grpc-go$/, "");
     const ends = text
       .replaceAll(",", "")
       .split("–")
       .map((end) => Number.parseFloat(end));
     return { name, text, figure: ends.reduce((sum, end) => sum + end, 0) / ends.length };
   });
+}
+
+/** Adds to a bar of failures how many of them are faults of the server. */
+function withFaults(bar: Bar, faults: Bar | undefined): Bar {
+  return faults === undefined || faults.figure === 0 ? bar : { ...bar, text: `${bar.text} (${faults.text})` };
 }
 
 const nameWidth = 250;
@@ -83,7 +102,7 @@ function drawBars(title: string, panels: readonly Panel[]): string {
 
 // In the figures of storage all rows are ours, but "one by one" is what the store is compared with.
 function isOurs(name: string): boolean {
-  return name === "plantstore" || (/^(SQLite|PostgreSQL)/.test(name) && !name.includes("one by one"));
+  return /^(plantstore$|@plantstore)/.test(name) || (/^(SQLite|PostgreSQL)/.test(name) && !name.includes("one by one"));
 }
 
 /** The width of every picture, in pixels. */

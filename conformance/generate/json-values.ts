@@ -112,8 +112,10 @@ function refusals({ name: kind, invalid }: Kind): readonly Line[] {
     sentence: refusalSentence(kind, name),
     request: post(`{"${field}":${body}}`),
     expect: refused,
+    // Of what can be meant for true, the suite of protobuf only recommends to refuse it.
+    ...(/^(?:yes|number|text)$/.test(name) ? { level: "should" } : {}),
     // The table of the wrappers has true as a text.
-    ...(kind === "bool" && name === "text" ? { level: "should", or: [asked("Create", field, true)] } : {}),
+    ...(name === "text" ? { or: [asked("Create", field, true)] } : {}),
     // Any text may be the name of a value that is not known, and parsers have an option to ignore what is unknown.
     ...(kind === "enum" && body.startsWith('"') ? { level: "should", or: [{ rpc: "Create", message: {} }] } : {}),
   }));
@@ -122,6 +124,7 @@ function refusals({ name: kind, invalid }: Kind): readonly Line[] {
 function refusalSentence(kind: string, name: string): string {
   if (/above|below/.test(name) && kind !== "enum") return sentences.range;
   if (name.startsWith("fraction")) return sentences.fractions;
+  if (/^(?:yes|number|text)$/.test(name)) return sentences.otherBool;
   return sentenceOf(kind);
 }
 

@@ -12,6 +12,8 @@ export const sentences = {
   number: "ProtoJSON, Representation of each type (numbers)",
   enumeration: "ProtoJSON, Representation of each type (enum)",
   bool: "ProtoJSON, Representation of each type (bool)",
+  otherBool:
+    "ProtoJSON, Representation of each type (bool); protobuf conformance suite, Recommended BoolFieldIntegerOne and BoolFieldDoubleQuotedTrue",
   names: "ProtoJSON, Field names as JSON keys",
   fractions: "ProtoJSON, Out of range numeric values (fractional portions)",
   wrappers: "ProtoJSON, Well-Known Types (wrapper types)",

@@ -17,7 +17,7 @@ const project = join(import.meta.dirname, "..", "..");
 const environment = { ...process.env, PATH: `${join(project, "node_modules/.bin")}:${process.env["PATH"] ?? ""}` };
 
 /** A case is answered by then, in ms, by a machine that does other things as well. */
-const timeoutMs = 5000;
+const timeoutMs = 15_000;
 
 /** Where a server is built: outside of the checkout, and kept, so that compilers have less to do the next time. */
 function folderOf({ folder }: Server): string {
@@ -35,26 +35,36 @@ function call([file = "", ...args]: readonly string[], folder: string): void {
   execFileSync(file, args, { cwd: folder, env: environment, stdio: ["ignore", "ignore", "inherit"] });
 }
 
+/** Finds a port that is free, and so is the one above it. */
 async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
+  const port = await listenOn(0);
+  return (await listenOn(port + 1).catch(() => 0)) === 0 ? freePort() : port;
+}
+
+async function listenOn(port: number): Promise<number> {
+  const probe = createServer().listen(port, "127.0.0.1");
   await once(probe, "listening");
   const address = probe.address();
   probe.close();
-  if (address === null || typeof address === "string") throw new Error("no port is free");
-  return address.port;
+  return address === null || typeof address === "string" ? 0 : address.port;
 }
 
 async function measure(server: Server): Promise<readonly Result[]> {
   const folder = folderOf(server);
   for (const step of server.build) call(step, folder);
   const port = await freePort();
-  const [file = "", ...args] = server.start.map((arg) => arg.replace("PORT", String(port)));
+  const [file = "", ...args] = server.start.map((arg) =>
+    arg
+      .replace("PORT", String(port))
+      .replace("BACKEND", String(port + 1))
+      .replace("PROJECT", project),
+  );
   let child: ChildProcess | undefined;
   let isOver = false;
   // A server that ends is started again, so that the cases behind the one that ended it are answered.
   const start = (): void => {
     child = spawn(file, args, { cwd: folder, env: environment, stdio: "ignore" });
-    child.on("exit", () => void (isOver || start()));
+    child.on("exit", () => void setTimeout(() => isOver || start(), restartPauseMs));
   };
   start();
   try {
@@ -72,16 +82,20 @@ async function measure(server: Server): Promise<readonly Result[]> {
   }
 }
 
-/** How often a server is asked whether it serves, a tenth of a second apart: half a minute. */
-const startTries = 300;
+/** A server serves by then, in ms. */
+const startLimitMs = 60_000;
+
+/** Pause before a server that has ended is started again, and between two looks whether it serves, in ms. */
+const restartPauseMs = 100;
 
 async function untilServed(ask: () => Promise<unknown>): Promise<void> {
-  for (let tries = 0; tries < startTries; tries++) {
+  const until = performance.now() + startLimitMs;
+  while (performance.now() < until) {
     try {
       await ask();
       return;
     } catch {
-      await pause(100);
+      await pause(restartPauseMs);
     }
   }
   throw new Error("the server does not answer");

