@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { createHttp1, readCases, readKnownFailing, type Result, run } from "../runner/index.ts";
-import { type Server, servers } from "./servers.ts";
+import { backends, type Server, servers } from "./servers.ts";
 import { tableOf } from "./table.ts";
 
 // `node conformance/servers/main.ts [ID...]` builds and starts the servers of servers.ts, runs all cases against each,
@@ -116,7 +116,7 @@ function record(server: Server, results: readonly Result[]): void {
 const names = process.argv.slice(2).filter((name) => name !== "--record");
 const isRecording = process.argv.includes("--record");
 const measured: { readonly server: Server; readonly results: readonly Result[] }[] = [];
-for (const server of servers.filter(({ id }) => names.length === 0 || names.includes(id))) {
+for (const server of [...servers, ...backends].filter(({ id }) => names.length === 0 || names.includes(id))) {
   const results = await measure(server);
   measured.push({ server, results });
   if (isRecording) record(server, results);
@@ -128,9 +128,9 @@ for (const server of servers.filter(({ id }) => names.length === 0 || names.incl
     process.exitCode = 1;
   }
 }
-const table = tableOf(measured);
-process.stdout.write(table);
+process.stdout.write(tableOf(measured));
 if (isRecording && names.length === 0) {
+  const table = tableOf(measured.filter(({ server }) => servers.includes(server)));
   const readme = join(import.meta.dirname, "..", "README.md");
   const text = readFileSync(readme, "utf8");
   writeFileSync(

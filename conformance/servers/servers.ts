@@ -19,9 +19,16 @@ export interface Server {
 
 const generateGo = ["buf", "generate", "echo.binpb", "--path", "transcoding/v1/echo.proto"];
 const go = { folder: "go", build: [generateGo, ["go", "build", "-o", "server", "."]] } as const;
-// The backend of grpc-go, and in front of it what follows.
-const beforeGo = ["./start-before", "PORT"] as const;
-const proxy = ["node", "PROJECT/src/gateway/command/main.ts", "proxy", "--port", "PORT"] as const;
+const before = ["PROJECT/conformance/servers/start-before", "PORT"] as const;
+const beforeGo = [...before, "./server", "grpc", "--"] as const;
+const proxy = [
+  ...["node", "PROJECT/src/gateway/command/main.ts", "proxy", "--port", "PORT"],
+  ...["--upstream", "http://127.0.0.1:BACKEND", "--descriptors", "echo.binpb"],
+] as const;
+const protoFiles = [
+  "transcoding/v1/echo.proto",
+  ...["annotations", "http", "httpbody"].map((n) => `google/api/${n}.proto`),
+];
 
 /** The servers of the table. One more takes these ten lines. */
 export const servers: readonly Server[] = [
@@ -51,7 +58,7 @@ export const servers: readonly Server[] = [
     name: "@plantstore/gateway before grpc-go",
     without: [],
     ...go,
-    start: [...beforeGo, ...proxy, "--upstream", "http://127.0.0.1:BACKEND", "--descriptors", "echo.binpb"],
+    start: [...beforeGo, ...proxy],
   },
   {
     id: "grpc-gateway",
@@ -85,5 +92,37 @@ export const servers: readonly Server[] = [
     folder: "java",
     build: [["mvn", "-q", "compile"]],
     start: ["./start", "PORT"],
+  },
+];
+
+/** The backends of other languages, each behind this project's gateway: they are no columns of the table. */
+export const backends: readonly Server[] = [
+  {
+    id: "backend-python",
+    name: "@plantstore/gateway before grpcio",
+    without: [],
+    folder: "python",
+    build: [
+      ["python3", "-m", "venv", "venv"],
+      ["venv/bin/pip", "install", "-q", "grpcio-tools==1.85.1"],
+      ["mkdir", "-p", "gen"],
+      [
+        "venv/bin/python",
+        "-m",
+        "grpc_tools.protoc",
+        "--descriptor_set_in=echo.binpb",
+        "--python_out=gen",
+        ...protoFiles,
+      ],
+    ],
+    start: [...before, "venv/bin/python", "echo.py", "--", ...proxy],
+  },
+  {
+    id: "backend-rust",
+    name: "@plantstore/gateway before tonic",
+    without: [],
+    folder: "rust",
+    build: [["cargo", "build", "--quiet"]],
+    start: [...before, "target/debug/transcoding-echo", "--", ...proxy],
   },
 ];

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readCases, readKnownFailing, type Result } from "../../conformance/runner/index.ts";
-import { servers } from "../../conformance/servers/servers.ts";
+import { backends, servers } from "../../conformance/servers/servers.ts";
 import { tableOf } from "../../conformance/servers/table.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 
@@ -15,10 +15,10 @@ function knownFailing(id: string): readonly string[] {
 }
 
 test("each server has a list of known failures, and each list a server", () => {
-  expect(readdirSync(folder).toSorted()).toEqual(servers.map(({ id }) => `${id}.txt`).toSorted());
+  expect(readdirSync(folder).toSorted()).toEqual([...servers, ...backends].map(({ id }) => `${id}.txt`).toSorted());
 });
 
-test.each(servers)("what $name is known to fail are cases", ({ id }) => {
+test.each([...servers, ...backends])("what $name is known to fail are cases", ({ id }) => {
   expect(knownFailing(id).filter((each) => !ids.has(each))).toEqual([]);
 });
 
