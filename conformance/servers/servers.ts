@@ -22,8 +22,15 @@ const go = { folder: "go", build: [generateGo, ["go", "build", "-o", "server", "
 const before = ["PROJECT/conformance/servers/start-before", "PORT"] as const;
 const beforeGo = [...before, "./server", "grpc", "--"] as const;
 const proxy = [
-  ...["node", "PROJECT/src/gateway/command/main.ts", "proxy", "--port", "PORT"],
-  ...["--upstream", "http://127.0.0.1:BACKEND", "--descriptors", "echo.binpb"],
+  "node",
+  "PROJECT/src/gateway/command/main.ts",
+  "proxy",
+  "--port",
+  "PORT",
+  "--upstream",
+  "http://127.0.0.1:BACKEND",
+  "--descriptors",
+  "echo.binpb",
 ] as const;
 const protoFiles = [
   "transcoding/v1/echo.proto",
