@@ -11,7 +11,7 @@ export const projectFolder: string = fileURLToPath(new URL("../../..", import.me
 
 /**
  * An environment in which Node keeps what it has compiled for the next start: half of the time of a program that loads
- * the sources. The folder is the one that the command line takes by itself.
+ * the sources.
  */
 export const compileCache: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
