@@ -67,6 +67,30 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([3n, 4n]);
     });
 
+    test.each([
+      { where: "close to each other", ids: [-2n, -1n, 0n, 1n], deleted: [-1n], fresh: 2n },
+      { where: "at both ends of a stretch", ids: [5n, 6n, 7n, 8n], deleted: [5n, 8n], fresh: 9n },
+      {
+        where: "far from each other",
+        ids: [-(2n ** 63n), -7n, 0n, 2n ** 63n - 1n],
+        deleted: [-(2n ** 63n), 0n],
+        fresh: 9n,
+      },
+    ])(
+      "leaves out what was deleted of ids $where, and of those beside them nothing",
+      async ({ ids, deleted, fresh }) => {
+        await using opened = await open();
+        await importInto(opened.database, [ids]);
+        for (const id of deleted) await opened.store.delete(id, deleteCall());
+        const beside = [...ids.filter((id) => !deleted.includes(id)), fresh];
+        await expect(importInto(opened.database, [ids, beside])).resolves.toEqual([
+          { added: 0, present: ids.length - deleted.length, deleted: deleted.length },
+          { added: 1, present: beside.length - 1, deleted: 0 },
+        ]);
+        expect(await exported(opened.database)).toEqual(beside.toSorted((one, other) => (one < other ? -1 : 1)));
+      },
+    );
+
     test("brings back what was deleted when it is told to, and it can be deleted again", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 3n]]);
@@ -101,6 +125,18 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         { added: 0, present: 1, deleted: 2 },
       ]);
       expect(await exported(opened.database)).toEqual([1n, 2n]);
+    });
+
+    test("leaves what was restored as it is when ids around it are imported", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 3n]]);
+      await opened.store.delete(3n, deleteCall());
+      await using restoring = await opened.database.startImport({ restore: true });
+      await restoring.add([3n]);
+      await expect(importInto(opened.database, [[1n, 2n, 4n]])).resolves.toEqual([
+        { added: 2, present: 1, deleted: 0 },
+      ]);
+      expect(await exported(opened.database)).toEqual([1n, 2n, 3n, 4n]);
     });
 
     test("takes a batch of nothing, and exports nothing in none", async () => {
