@@ -24,15 +24,19 @@ export function spanOf(contextValues: ContextValues): Span | undefined {
   return active && trace.getSpan(active);
 }
 
-/** Returns the header fields that pass a request's span on: none if it has none, or if the SDK fails. */
-export function tracePropagation(contextValues: ContextValues): Readonly<Record<string, string>> {
+/**
+ * Returns the header fields that pass a request's span on: none if it has none, or if the SDK fails. Those that belong
+ * to another span are `undefined`.
+ */
+export function tracePropagation(contextValues: ContextValues): Readonly<Record<string, string | undefined>> {
   const active = contextValues.get(contextKey);
   if (active === undefined) return {};
-  const fields: Record<string, string> = {};
   try {
-    propagation.inject(active, fields);
-    // That of the caller goes by the rules of the program, which may keep it back.
-    delete fields["baggage"];
+    // A tracestate says nothing behind another traceparent than its own (W3C Trace Context §3.3).
+    const others = propagation.fields().filter((name) => name !== "baggage");
+    const fields: Record<string, string | undefined> = Object.fromEntries(others.map((name) => [name, undefined]));
+    // The caller's goes by the rules of the program, which may keep it back.
+    propagation.inject(propagation.deleteBaggage(active), fields);
     return fields;
   } catch {
     return {};

@@ -51,7 +51,7 @@ interface Upstreams {
   readonly upstreams?: readonly (object & { readonly metadata?: object & { readonly set?: FieldsOf } })[];
 }
 
-type FieldsOf = (request: AdmitRequest) => Readonly<Record<string, string>>;
+type FieldsOf = (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 
 /** Adds the fields of the propagators to the calls that are passed on, below those that the program sets itself. */
 function withPropagation({ upstreams }: Upstreams): Upstreams {

@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import type { AdmitRequest } from "../calls/index.ts";
 import { type HeaderFields, isToken, readHeaderField, requireField } from "../carriers/index.ts";
 import { codedError, withCode } from "../errors/index.ts";
+import { clipped } from "./clipped.ts";
 
 /**
  * Which header fields are passed on, in one direction. Names are compared without regard to case.
@@ -21,13 +22,13 @@ export interface ForwardRules {
   readonly rename?: Readonly<Record<string, string>>;
   /**
    * Returns fields to add, in the place of those with the same names: also such as are not passed on, but those of a
-   * connection, of a message and of gRPC. What it throws is a fault.
+   * connection, of a message and of gRPC. One that is `undefined` is left out. What it throws is a fault.
    */
-  readonly set?: (request: AdmitRequest) => Readonly<Record<string, string>>;
+  readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 }
 
-/** Fields to add, by their names in lower case. */
-export type AddedFields = ReadonlyMap<string, string>;
+/** Fields to add, or with `undefined` to leave out, by their names in lower case. */
+export type AddedFields = ReadonlyMap<string, string | undefined>;
 
 /** {@link ForwardRules}, compiled. */
 export interface ForwardedFields {
@@ -47,7 +48,7 @@ const protocolFields =
 
 /** What is said to this server alone, and what anybody can say of a client. */
 const requestFields =
-  /^(?:access-control-|connect-|content-|proxy-|sec-|x-envoy-|x-forwarded-|x-original-|(?:accept|accept-charset|accept-encoding|cf-connecting-ip|cookie|expect|fastly-client-ip|forwarded|max-forwards|priority|true-client-ip|via|x-client-ip|x-cluster-client-ip|x-grpc-web|x-real-ip|x-server-timeout)$)/;
+  /^(?:access-control-|connect-|content-|proxy-|sec-|x-envoy-|x-forwarded-|x-original-|(?:accept|accept-charset|accept-encoding|cf-connecting-ip|cf-connecting-ipv6|client-ip|cookie|expect|fastly-client-ip|forwarded|forwarded-for|max-forwards|priority|true-client-ip|via|x-azure-clientip|x-client-ip|x-cluster-client-ip|x-forwarded|x-grpc-web|x-real-ip|x-server-timeout)$)/;
 
 /** What this server says itself. */
 const answerFields = /^(?:access-control-|connect-|proxy-|(?:alt-svc|date|server|set-cookie|via)$)/;
@@ -79,9 +80,13 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
     if (deny.some((matches) => matches(name))) return undefined;
     return rename.get(name) ?? name;
   };
-  const choose = (name: string): string | undefined =>
-    protocolFields.test(name) || ownFields[direction].test(name) ? undefined : byRules(name);
   const clientName = direction === "request" ? byRules(clientField) : undefined;
+  const choose = (name: string): string | undefined => {
+    if (protocolFields.test(name) || ownFields[direction].test(name)) return undefined;
+    const chosen = byRules(name);
+    // By the name that says who calls, nothing else is passed on, whether or not there is an address to say.
+    return chosen === clientName ? undefined : chosen;
+  };
   const remembered = new Map<string, string | undefined>();
   const nameOf = (sent: string): string | undefined => {
     if (remembered.has(sent)) return remembered.get(sent);
@@ -93,12 +98,12 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
     seesRequest: set !== undefined || clientName !== undefined,
     needsRequest: set !== undefined,
     added: (request) => {
-      const added = new Map<string, string>();
+      const added = new Map<string, string | undefined>();
       const client = clientName === undefined ? undefined : addressOf(request);
       if (clientName !== undefined && client !== undefined) added.set(clientName, client);
       for (const [name, value] of Object.entries(set?.(request) ?? {})) {
         requireSettable(name.toLowerCase());
-        requireField(name, value);
+        if (value !== undefined) requireField(name, value);
         added.set(name.toLowerCase(), value);
       }
       return added;
@@ -114,7 +119,7 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
         if (direction === "request" && name.endsWith("-bin")) requireBase64(sent, value);
         passed.push(name, value);
       }
-      for (const [name, value] of added) passed.push(name, value);
+      for (const [name, value] of added) if (value !== undefined) passed.push(name, value);
       return passed;
     },
   };
@@ -142,7 +147,7 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3
 function requireBase64(name: string, value: string): void {
   // Several values may be joined by commas.
   if (value.split(",").every((each) => base64.test(each.trim()))) return;
-  throw codedError("ERR_PROTOCOL", `the header field ${name} is not valid base64`, Code.InvalidArgument);
+  throw codedError("ERR_PROTOCOL", `the header field ${clipped(name)} is not valid base64`, Code.InvalidArgument);
 }
 
 /** Returns what tells whether a name, in lower case, is meant by a pattern. */

@@ -1,8 +1,10 @@
+import { propagation } from "@opentelemetry/api";
 import type { NodeSDKConfiguration } from "@opentelemetry/sdk-node";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy, type ForwardRules } from "../../../src/gateway/create-proxy.ts";
 import { withOpenTelemetry } from "../../../src/gateway/opentelemetry/index.ts";
+import type { Field } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
 import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
@@ -12,7 +14,10 @@ import { caller, reading, traceparent } from "../../support/telemetry/traced-gre
 // The calls that a proxy makes belong to the span of the request that it passes on.
 
 /** What the upstream gets of a call through a proxy with spans, whose caller is in a trace. */
-async function pass(metadata?: ForwardRules): Promise<Readonly<Record<string, string>>> {
+async function pass(
+  metadata?: ForwardRules,
+  header: readonly Field[] = [traceparent, ["baggage", "a=b"]],
+): Promise<Readonly<Record<string, string>>> {
   let got = {};
   await using upstream = await startGreenhouse({
     getReading: (_, { requestHeader }) => {
@@ -26,7 +31,6 @@ async function pass(metadata?: ForwardRules): Promise<Readonly<Record<string, st
   ];
   const proxy = await createProxy(withOpenTelemetry({ upstreams }));
   const address = await proxy.listen({ host: "127.0.0.1", port: 0 });
-  const header = [traceparent, ["baggage", "a=b"]] as const;
   expect((await exchangeHttp1(address, { ...reading, header })).httpStatus).toBe(200);
   await proxy.close();
   return got;
@@ -51,6 +55,45 @@ test("what the program sets itself counts above, and other fields of the rules s
 
 test("without an SDK the caller's fields go through", async () => {
   expect(await pass()).toMatchObject({ traceparent: traceparent[1], baggage: "a=b" });
+});
+
+test.each<{ readonly name: string; readonly sent: readonly Field[]; readonly want: string | undefined }>([
+  { name: "goes on with its traceparent", sent: [traceparent, ["tracestate", "a=1"]], want: "a=1" },
+  { name: "stays here without one", sent: [["tracestate", "a=1"]], want: undefined },
+  {
+    name: "stays here with one that is malformed",
+    sent: [
+      ["traceparent", "00-1"],
+      ["tracestate", "a=1"],
+    ],
+    want: undefined,
+  },
+])("the caller's tracestate $name", async ({ sent, want }) => {
+  using sdk = registerSdk();
+  const { traceparent: passed, tracestate } = await pass(undefined, sent);
+  expect(tracestate).toBe(want);
+  expect(passed).toContain(sdk.spans[0]?.spanContext().spanId);
+});
+
+/** Writes a field for each name in the baggage, as that of Jaeger does. */
+const spreadingPropagator: NonNullable<NodeSDKConfiguration["textMapPropagator"]> = {
+  inject: (active, carrier, setter) => {
+    for (const [name, { value }] of propagation.getBaggage(active)?.getAllEntries() ?? [])
+      setter.set(carrier, `uberctx-${name}`, value);
+  },
+  extract: (active, carrier, getter) => {
+    const name = decodeURIComponent(String(getter.get(carrier, "baggage"))).split("=")[0] ?? "";
+    return propagation.setBaggage(active, propagation.createBaggage({ [name]: { value: "b" } }));
+  },
+  fields: () => [],
+};
+
+test("baggage of a caller becomes no field, whatever its names", async () => {
+  using sdk = registerSdk({ textMapPropagator: spreadingPropagator });
+  const got = await pass(undefined, [["baggage", "a%0Ab=c"]]);
+  expect(Object.keys(got).filter((name) => name.startsWith("uberctx"))).toEqual([]);
+  expect(got).toMatchObject({ baggage: "a%0Ab=c" });
+  expect(sdk.spans).toHaveLength(1);
 });
 
 const brokenPropagator: NonNullable<NodeSDKConfiguration["textMapPropagator"]> = {

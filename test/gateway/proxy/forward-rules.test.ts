@@ -48,12 +48,15 @@ describe("without rules", () => {
   test.each([
     "Accept",
     "Accept-Encoding",
+    "CF-Connecting-IPv6",
+    "Client-IP",
     "Access-Control-Request-Method",
     "Connect-Protocol-Version",
     "Content-Language",
     "Cookie",
     "Fastly-Client-IP",
     "Forwarded",
+    "Forwarded-For",
     "Grpc-Accept-Encoding",
     "Grpc-Metadata-User",
     "Grpc-Status",
@@ -64,9 +67,11 @@ describe("without rules", () => {
     "Trailer",
     "Upgrade",
     "Via",
+    "X-Azure-ClientIP",
     "X-Cluster-Client-IP",
     "X-Envoy-External-Address",
     "X-Envoy-Upstream-Rq-Timeout-Ms",
+    "X-Forwarded",
     "X-Forwarded-For",
     "X-Forwarded-Host",
     "X-Original-Forwarded-For",
@@ -143,6 +148,13 @@ describe("without rules", () => {
     expect(upstream.answers).toEqual([]);
   });
 
+  test("a name that is too long to repeat is cut short", async () => {
+    await using proxy = await startProxy("http://127.0.0.1:1", [GreenhouseService.file]);
+    const header: readonly Field[] = [[`${"x".repeat(10_000)}-bin`, "*"]];
+    const answer = await exchangeHttp1(proxy.address, { httpMethod: "GET", path: "/sensors/a/reading", header });
+    expect([answer.httpStatus, answer.body.byteLength < 400]).toEqual([400, true]);
+  });
+
   test("a caller without an address is not told, and an IPv4 address is told as one", async () => {
     const got: unknown[] = [];
     const getReading = (_: unknown, { requestHeader }: HandlerContext): object => {
@@ -162,6 +174,23 @@ describe("without rules", () => {
     server.close();
     server.closeAllConnections();
     expect(got).toEqual([null, "192.0.2.9"]);
+  });
+
+  test("by the name that says who calls, a caller without an address says nothing", async () => {
+    let got = {};
+    await using upstream = await startGreenhouse({
+      getReading: (_, { requestHeader }) => {
+        got = Object.fromEntries(requestHeader);
+        return {};
+      },
+    });
+    const upstreamOptions = { metadata: { rename: { "x-forwarded-for": "z-for", "x-a": "z-for" } } };
+    const url = `http://127.0.0.1:${upstream.address.port}`;
+    await using started = await startProxy(url, [GreenhouseService.file], { upstreamOptions });
+    const headers = { "z-for": "192.0.2.66", "x-a": "192.0.2.67", "x-b": "1" };
+    const call = new Request("http://localhost/sensors/a/reading", { headers });
+    expect((await started.proxy.fetch(call)).status).toBe(200);
+    expect(got).toEqual({ ...own, "x-b": "1" });
   });
 
   test("an interceptor that replaces the context values leaves nothing but the caller's address out", async () => {
@@ -218,6 +247,11 @@ describe("with rules", () => {
         "y-a": "3",
         "x-forwarded-for": "127.0.0.1",
       },
+    },
+    {
+      name: "fields without a value are left out",
+      rules: { set: () => ({ "X-A": undefined, "x-forwarded-for": undefined, "x-c": undefined }) },
+      want: { "x-b": "2", "y-a": "3" },
     },
   ])("$name", async ({ rules, want }) => {
     expect((await pass(sent, {}, { metadata: rules })).got).toEqual({ ...own, ...want });
