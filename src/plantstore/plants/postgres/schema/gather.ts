@@ -29,12 +29,15 @@ export const giveSql = `
 
 const columns = "seq, plant_id, deleted_at, subject, request_id, batch, idempotency_key";
 
-/** Makes one table of records again that are divided by day, in one transaction: Citus spreads it over its workers. */
+/**
+ * Makes one table of records again that are divided by day, in one transaction: Citus spreads it over its workers. The
+ * detachment comes first, because it locks deletions out, whose `seq` would be used again.
+ */
 export const gatherSql: string = `
   DO $gather$ DECLARE ${handOnSql} BEGIN
     IF NOT EXISTS (${isByDaySql}) THEN RETURN; END IF;
-    ${takeSql}
     ALTER TABLE deletions DETACH PARTITION deletions_by_row;
+    ${takeSql}
     INSERT INTO deletions_by_row (${columns}) SELECT ${columns} FROM deletions;
     DROP TABLE deletions;
     DROP FUNCTION plantstore_make_day(date), plantstore_make_days(), plantstore_drop_day(interval);
