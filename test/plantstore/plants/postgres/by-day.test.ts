@@ -10,6 +10,7 @@ import { Session } from "../../../../src/plantstore/plants/postgres/server/sessi
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
 import type { Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
 import { collect } from "../../../support/collect.ts";
+import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import { addDay, createStoreBefore, dayFromNow, partitionsOf, recordsOf } from "../../../support/plants/days.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
@@ -150,10 +151,41 @@ describe("records by day", () => {
     ]);
     await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
     expect(await recordsOf(url)).toEqual({ deletions_other_days: 2 });
+    await store.close();
     await runSql(url, "UPDATE deletions SET deleted_at = now() - interval '100 days' WHERE plant_id = 1");
     expect(await dropOnce(url, hourMs)).toMatchObject([{ kind: "records-dropped", count: 1 }]);
     expect(await recordsOf(url)).toEqual({ deletions_other_days: 1 });
-    await store.close();
+  });
+
+  test("are found after a lost reply, and dropped one by one, although a publication has all tables", async () => {
+    const url = await server.createPlants([1n, 2n]);
+    await runSql(url, "CREATE PUBLICATION everything FOR ALL TABLES");
+    try {
+      await using proxy = await startCuttingProxy(server.socketFolder);
+      const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
+      const wasCut = proxy.cutNext("before-reply");
+      const deletion = store.delete(1n, deleteCall());
+      await wasCut;
+      await expect(deletion).resolves.toBe(true);
+      await store.close();
+      await runSql(
+        url,
+        `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, by_day)
+         VALUES (2, now() - interval '100 days', '', '', gen_random_uuid(), true)`,
+      );
+      expect(await dropOnce(url, hourMs)).toMatchObject([{ kind: "records-dropped", count: 1 }]);
+    } finally {
+      await runSql(url, "DROP PUBLICATION everything");
+    }
+  });
+
+  test("are kept if their day was moved to another schema, and leave as the next day all the same", async () => {
+    const url = await server.createPlants();
+    const [moved, next] = [await addDay(url, -101, 2), await addDay(url, -100, 5)];
+    await runSql(url, `CREATE SCHEMA archive; ALTER TABLE ${moved} SET SCHEMA archive`);
+    expect(await dropOnce(url, hourMs)).toMatchObject([{ kind: "records-dropped", count: 5 }]);
+    expect(await partitionsOf(url)).not.toContain(next);
+    expect(await recordsOf(url)).toEqual({ [`archive.${moved}`]: 2 });
   });
 
   test("are written although no day can be made, as on a full disk", async () => {

@@ -5,7 +5,7 @@ import { byDaySql } from "../../../../src/plantstore/plants/postgres/schema/by-d
 import { gatherSql } from "../../../../src/plantstore/plants/postgres/schema/gather.ts";
 import { migrations } from "../../../../src/plantstore/plants/postgres/schema/migrations.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
-import { addDay, createStoreBefore, recordsOf } from "../../../support/plants/days.ts";
+import { addDay, createStoreBefore, dayFromNow, recordsOf } from "../../../support/plants/days.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 
@@ -20,6 +20,20 @@ const deleteBeforeSql = `
   WITH deleted AS (DELETE FROM plants WHERE id = $1 RETURNING id)
   INSERT INTO deletions (plant_id, batch, subject, request_id, idempotency_key)
   SELECT id, gen_random_uuid(), 'ann', 'r', $2 FROM deleted`;
+
+// Its body is kept as what it refers to, not as a text.
+const countedSql = `
+  CREATE FUNCTION counted() RETURNS bigint LANGUAGE SQL BEGIN ATOMIC SELECT count(*) FROM deletions; END`;
+
+/** The bounds of the partitions of days, in the zone and style of the test. */
+async function boundsOf(url: string): Promise<unknown[]> {
+  const rows = await runSql(
+    url,
+    `SELECT relname || ' ' || pg_get_expr(relpartbound, oid) AS bounds FROM pg_class
+     WHERE relkind = 'r' AND relname ~ '^deletions_[0-9]' AND pg_table_is_visible(oid) ORDER BY relname`,
+  );
+  return rows.map(({ bounds }) => bounds);
+}
 
 describe("dividing records by day", () => {
   test("lets servers of the release before delete, with their keys, and loses no record", async () => {
@@ -112,11 +126,47 @@ describe("dividing records by day", () => {
     expect(await runSql(url, partitions)).toEqual([{ may: false }]);
   });
 
+  test("lets nobody read by privileges that tables have by default", async () => {
+    const url = await createStoreBefore(server);
+    await runSql(url, "CREATE ROLE reader; ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader, PUBLIC");
+    try {
+      await migratePostgres(url);
+    } finally {
+      await runSql(url, "ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM reader, PUBLIC");
+    }
+    const readable = `SELECT relname FROM pg_class WHERE relname LIKE 'deletions%' AND relkind IN ('r', 'p')
+      AND pg_table_is_visible(oid) AND has_table_privilege('reader', oid, 'SELECT')`;
+    expect(await runSql(url, readable)).toEqual([]);
+  });
+
+  test("is done in the schema of the table, although another comes first in the search_path", async () => {
+    const url = await createStoreBefore(server, 1);
+    const [row] = await runSql(url, "SELECT current_schema() AS name");
+    await runSql(url, "CREATE SCHEMA empty");
+    const through = url.replace(/search_path.*$/, `search_path%3Dempty,${String(row?.["name"])}`);
+    await expect(migratePostgres(through)).resolves.toEqual({ from: 3, to: migrations.length });
+    const store = await openPostgresStore({ url: through });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(await recordsOf(url)).toEqual({ [await dayFromNow(url, 0)]: 1 });
+    expect(await runSql(url, "SELECT FROM pg_class WHERE relnamespace = 'empty'::regnamespace")).toEqual([]);
+  });
+
+  test("makes days of UTC, whatever the zone and the style of dates", async () => {
+    const [url, url2] = [await createStoreBefore(server), await createStoreBefore(server)];
+    await migratePostgres(url);
+    // The server writes IST for the zone, and reads it as that of Israel.
+    await migratePostgres(`${url2}%20-cDateStyle%3DSQL,DMY%20-cTimeZone%3DAsia/Kolkata`);
+    expect(await boundsOf(url2)).toEqual(await boundsOf(url));
+  });
+
   test.each([
     { what: "the view or rule seen", sql: "CREATE VIEW seen AS SELECT plant_id FROM deletions" },
     { what: "the constraint owned", sql: "CREATE TABLE other (seq bigint CONSTRAINT owned REFERENCES deletions)" },
     { what: "the constraint named", sql: "ALTER TABLE deletions ADD CONSTRAINT named CHECK (subject <> 'x')" },
     { what: "the policy mine", sql: "CREATE POLICY mine ON deletions USING (true)" },
+    { what: "the function counted()", sql: countedSql },
+    { what: "row level security", sql: "ALTER TABLE deletions ENABLE ROW LEVEL SECURITY" },
     { what: "the publication told", sql: "CREATE PUBLICATION told FOR TABLE deletions" },
     { what: "the table child", sql: "CREATE TABLE child () INHERITS (deletions)" },
     { what: "privileges on columns", sql: "GRANT SELECT (plant_id) ON deletions TO PUBLIC" },
@@ -154,5 +204,21 @@ describe("dividing records by day", () => {
        FROM pg_class WHERE oid = 'deletions'::regclass`,
     );
     expect(found).toEqual({ relkind: "r", granted: true, numbers: "3", triggers: "told", rest: "1" });
+  });
+
+  test("is undone beside a deletion without using its number again", async () => {
+    const url = await server.createPlants();
+    const insert = "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (3, '', '', gen_random_uuid())";
+    const deleting = new Client(configOf(url));
+    await deleting.connect();
+    await deleting.query(`BEGIN; ${insert}`);
+    const gathering = runSql(url, gatherSql);
+    const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
+    await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
+    await deleting.query(`${insert}; COMMIT`);
+    await deleting.end();
+    await gathering;
+    await runSql(url, insert);
+    expect(await runSql(url, "SELECT count(DISTINCT seq) FROM deletions")).toEqual([{ count: "3" }]);
   });
 });

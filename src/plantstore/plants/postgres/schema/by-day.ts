@@ -2,7 +2,7 @@ import { StoreOpenError } from "../../store-open-error.ts";
 import { isCitus } from "../citus/distribute.ts";
 import type { Session } from "../server/session.ts";
 import { type OnWaiting, runBesideServers } from "./beside-servers.ts";
-import { dayFunctionsSql } from "./day-functions.ts";
+import { closeSql, dayFunctionsSql } from "./day-functions.ts";
 import { giveSql, handOnSql, isByDaySql, takeSql } from "./gather.ts";
 
 /** Returns whether the deletion records are in partitions by day. */
@@ -26,10 +26,13 @@ const dependentsSql = `
     SELECT 'the view or rule ' || ev_class::regclass::text AS name
       FROM pg_depend JOIN pg_rewrite ON pg_rewrite.oid = objid
       WHERE classid = 'pg_rewrite'::regclass AND refobjid = 'deletions'::regclass
+    UNION ALL SELECT 'the function ' || objid::regprocedure::text FROM pg_depend
+      WHERE classid = 'pg_proc'::regclass AND refobjid = 'deletions'::regclass
     UNION ALL SELECT 'the constraint ' || conname FROM pg_constraint
       WHERE confrelid = 'deletions'::regclass
         OR (conrelid = 'deletions'::regclass AND contype NOT IN ('p', 'n', 't') AND conname <> 'deletions_not_by_day')
     UNION ALL SELECT 'the policy ' || polname FROM pg_policy WHERE polrelid = 'deletions'::regclass
+    UNION ALL SELECT 'row level security' FROM pg_class WHERE oid = 'deletions'::regclass AND relrowsecurity
     UNION ALL SELECT 'the publication ' || pubname FROM pg_publication_rel
       JOIN pg_publication ON pg_publication.oid = prpubid WHERE prrelid = 'deletions'::regclass
     UNION ALL SELECT 'the table ' || inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'deletions'::regclass
@@ -73,18 +76,23 @@ const validateSql = `
     ALTER TABLE deletions VALIDATE CONSTRAINT deletions_not_by_day;
   END $$`;
 
-// The tables are made for their owner, who may be a role of the user that migrates. Only the renaming, after what takes
-// longer, locks the table of the servers.
+const allTables = `'deletions'::regclass, 'deletions_by_row'::regclass, 'deletions_by_day'::regclass,
+  'deletions_other_days'::regclass`;
+
+// The tables are made for their owner, who may be a role of the user that migrates, and in the schema of the table, which
+// need not be the first of the search_path. Only the renaming, after what takes longer, locks the table of the servers.
 const divideSql = `
   DO $divide$ DECLARE ${handOnSql} BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
-    SELECT relowner::regrole::text AS owner INTO one FROM pg_class WHERE oid = 'deletions'::regclass;
+    SELECT relowner::regrole::text AS owner, relnamespace::regnamespace::text AS schema INTO one
+      FROM pg_class WHERE oid = 'deletions'::regclass;
+    PERFORM set_config('search_path', one.schema || ', pg_temp', true);
     IF one.owner <> quote_ident(current_user) THEN EXECUTE 'SET LOCAL ROLE ' || one.owner; END IF;
     CREATE TABLE deletions_by_day (LIKE deletions INCLUDING DEFAULTS) PARTITION BY RANGE (deleted_at);
     CREATE INDEX deletions_by_day_by_plant ON deletions_by_day (plant_id);
     CREATE INDEX deletions_by_day_by_time ON deletions_by_day (deleted_at);
     CREATE TABLE deletions_other_days PARTITION OF deletions_by_day DEFAULT;
-    PERFORM set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
+    ALTER TABLE deletions_other_days REPLICA IDENTITY FULL;
     ${dayFunctionsSql}
     PERFORM plantstore_make_day((now() AT TIME ZONE 'UTC')::date);
     ALTER TABLE deletions RENAME CONSTRAINT deletions_not_by_day TO deletions_by_row_only;
@@ -98,14 +106,9 @@ const divideSql = `
     CREATE INDEX deletions_by_time ON deletions (deleted_at);
     ALTER TABLE deletions ATTACH PARTITION deletions_by_row FOR VALUES IN (NULL);
     ALTER TABLE deletions ATTACH PARTITION deletions_by_day FOR VALUES IN (true);
+    ${closeSql(allTables)}
     ${giveSql}
     ALTER TABLE deletions_by_row DROP CONSTRAINT deletions_by_row_only;
-    FOR one IN SELECT DISTINCT grantee FROM pg_class CROSS JOIN aclexplode(relacl)
-      WHERE oid = 'deletions_by_row'::regclass AND grantee <> relowner
-    LOOP
-      EXECUTE 'REVOKE ALL ON deletions_by_row FROM '
-        || CASE one.grantee WHEN 0 THEN 'PUBLIC' ELSE one.grantee::regrole::text END || ' CASCADE';
-    END LOOP;
   END $divide$`;
 
 /**

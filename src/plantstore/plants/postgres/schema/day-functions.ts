@@ -23,20 +23,36 @@ const exclusively = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
 const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '50ms'`;
 
 /**
+ * Takes the privileges on tables from all but their owner: those by default, too (ALTER DEFAULT PRIVILEGES). For a block
+ * that declares `one record`.
+ */
+export const closeSql = (tables: string): string => `
+    FOR one IN SELECT DISTINCT pg_class.oid::regclass AS name, grantee FROM pg_class CROSS JOIN aclexplode(relacl)
+      WHERE pg_class.oid IN (${tables}) AND grantee <> relowner
+    LOOP
+      EXECUTE format('REVOKE ALL ON %s FROM %s CASCADE', one.name,
+        CASE one.grantee WHEN 0 THEN 'PUBLIC' ELSE one.grantee::regrole::text END);
+    END LOOP;`;
+
+/**
  * Creates the functions that make and drop partitions of a day (UTC), with the rights of their owner: servers have no
  * rights but on rows. The `search_path` is that of the moment.
  *
  * `plantstore_make_days` makes those of the next days. A day that has begun without one, as after a jump of the clock,
  * goes without: its records are in the partition of other days, and dropped row by row. Attaching its partition could
  * refuse a deletion that is on the way there. Attaching one ahead locks no deletion out, only who reads other days.
+ * Its bounds are written out, whatever the caller's zone and style: `IST` is the time of India or of Israel. Without a
+ * key, a table that a publication of all tables has could not be updated, as the look for a deletion in doubt does.
  *
  * `plantstore_drop_day` drops the oldest day whose records are all older than they are kept, by the bound of its
  * partition, which the server enforces; when there is none, a slice of the old records of other days. It returns how
- * many records, and NULL when there is nothing left to drop.
+ * many records, and NULL when there is nothing left to drop. What was moved to another schema is kept.
  */
 export const dayFunctionsSql: string = `
-  CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql AS $function$
+  CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql
+    SET TimeZone = 'UTC' SET DateStyle = 'ISO' AS $function$
   DECLARE
+    one record;
     name text := 'deletions_' || to_char(day, 'YYYYMMDD');
     starts timestamptz := day::timestamp AT TIME ZONE 'UTC';
     ends timestamptz := (day + 1)::timestamp AT TIME ZONE 'UTC';
@@ -45,6 +61,8 @@ export const dayFunctionsSql: string = `
     PERFORM FROM deletions_other_days WHERE deleted_at >= starts AND deleted_at < ends LIMIT 1;
     IF FOUND THEN RETURN; END IF;
     EXECUTE format('CREATE TABLE %I (LIKE deletions_by_day INCLUDING DEFAULTS)', name);
+    EXECUTE format('ALTER TABLE %I REPLICA IDENTITY FULL', name);
+    ${closeSql("to_regclass(name)")}
     EXECUTE format('ALTER TABLE deletions_by_day ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', name, starts, ends);
   END $function$;
 
@@ -65,8 +83,9 @@ export const dayFunctionsSql: string = `
   BEGIN
     ${checkCaller("DELETE")}
     SELECT min(relname) INTO name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-      WHERE inhparent = 'deletions_by_day'::regclass AND CASE WHEN relname ~ '^deletions_[0-9]{8}$' THEN
-        (to_date(right(relname, 8), 'YYYYMMDD') + 1)::timestamp AT TIME ZONE 'UTC' <= now() - kept END;
+      WHERE inhparent = 'deletions_by_day'::regclass AND pg_table_is_visible(inhrelid)
+        AND CASE WHEN relname ~ '^deletions_[0-9]{8}$' THEN
+          (to_date(right(relname, 8), 'YYYYMMDD') + 1)::timestamp AT TIME ZONE 'UTC' <= now() - kept END;
     IF name IS NULL THEN
       DELETE FROM deletions_other_days WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM deletions_other_days WHERE deleted_at < now() - kept
