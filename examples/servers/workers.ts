@@ -15,7 +15,7 @@ async function share(port: number): Promise<void> {
   const workers = Array.from({ length: availableParallelism() }, () => fork(import.meta.filename, ["worker"]));
   for (const worker of workers) shared.handTo(worker);
   process.once("SIGTERM", () => {
-    for (const worker of workers) worker.send("drain");
+    for (const worker of workers) if (worker.connected) worker.send("drain");
     void shared.drain();
   });
   console.log(`http://${shared.address}:${String(shared.port)}`);
@@ -25,7 +25,7 @@ async function work(): Promise<void> {
   const gateway = createGateway({ routes });
   const drain = async (): Promise<void> => {
     await gateway.drain(10_000);
-    process.disconnect?.();
+    if (process.connected) process.disconnect?.();
   };
   await gateway.listen({ handedOver: true });
   process.on("message", (message) => message === "drain" && void drain());

@@ -51,6 +51,19 @@ test.each([
   },
 );
 
+test("servers/workers.ts ends when it is told to, without an error, also once a worker has died", async () => {
+  await using server = await startExample("servers/workers.ts");
+  const { pid } = server.process;
+  const ask: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
+  expect((await exchange(server.address, "1.1", ask)).httpStatus).toBe(200);
+  const [worker] = readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, "utf8").split(" ");
+  process.kill(Number(worker), "SIGKILL");
+  expect((await exchange(server.address, "1.1", ask)).httpStatus).toBe(200);
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+  expect(server.stderr()).toBe("");
+});
+
 test("servers/operations.ts has health, reflection, probes, a page, and metrics on a port of their own", async () => {
   await using server = await startExample("servers/operations.ts");
   const [, admin = ""] = await server.find(/\n(http:\S+)\n/);
