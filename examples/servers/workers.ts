@@ -23,12 +23,15 @@ async function share(port: number): Promise<void> {
 
 async function work(): Promise<void> {
   const gateway = createGateway({ routes });
+  const listening = gateway.listen({ handedOver: true });
   const drain = async (): Promise<void> => {
+    await listening;
     await gateway.drain(10_000);
     if (process.connected) process.disconnect?.();
   };
-  await gateway.listen({ handedOver: true });
+  // Before anything is awaited: a message to which nobody listens is lost.
   process.on("message", (message) => message === "drain" && void drain());
   // Without the process that listens there is nothing to wait for.
   process.once("disconnect", () => void drain());
+  await listening;
 }

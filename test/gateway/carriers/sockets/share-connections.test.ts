@@ -1,5 +1,6 @@
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync } from "node:fs";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
@@ -228,6 +229,8 @@ test("a connection that a process has no file left for is closed when it takes t
   });
   await handTo(shared, limited);
   const sockets = await openMany(shared, 80);
+  const filesOf = (): number => readdirSync(`/proc/${String(limited.pid)}/fd`).length;
+  await expect.poll(filesOf).toBeGreaterThanOrEqual(64);
   const outcomes: (number | string)[] = [];
   const answers = sockets.map(async (socket) => void outcomes.push(await ask(socket)));
   // Each that ends leaves a file for another one.
