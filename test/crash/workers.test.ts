@@ -98,6 +98,38 @@ test("when a new worker ends at its start, the old ones stay", async () => {
   expect(await ended.end()).toBe(0);
 });
 
+test("a stop signal while workers are replaced ends all of them, and no further one is started", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder);
+  await using ended = server;
+  server.process.kill("SIGUSR2");
+  await server.find(/"msg":"draining"/);
+  server.process.kill("SIGTERM");
+  // Comes too late.
+  server.process.kill("SIGUSR2");
+  expect(await ended.end()).toBe(0);
+  expect(server.stderr().match(/"msg":"listening"/g)).toHaveLength(4);
+  expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(4);
+});
+
+test("signals to read again and to replace do not end a command whose first worker is about to start", async () => {
+  using folder = createTempFolder();
+  await using silent = createServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const connected = once(silent, "connection");
+  const address = silent.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none`,
+    PLANTSTORE_TOKENS: token,
+  });
+  await connected;
+  for (const signal of ["SIGHUP", "SIGUSR2", "SIGTERM", "SIGINT"] as const) server.process.kill(signal);
+  // By the second stop signal, and not by one of the others.
+  expect(await server.end()).toBe(1);
+});
+
 test("a worker that is killed is replaced, and the port goes on answering; none is once a signal stops them", async () => {
   using folder = createTempFolder();
   const { server, baseUrl } = await serve(folder);

@@ -54,14 +54,15 @@ export async function superviseWorkers({ count, at, adminAddress, log }: Workers
   const shared = await shareConnections({ ...at, reusePort: true });
   const workers = new Workers(current, shared, log);
   const stopped = firstStopSignal(() => workers.tell("kill"));
+  // Before the start, because unhandled signals end a process.
+  process.on("SIGHUP", () => workers.tell("reload"));
+  process.on("SIGUSR2", () => void workers.replace());
   const first = await workers.startFirst();
   if (first !== undefined) {
     await shared.drain();
     return first.exitCode ?? exitCode.failure;
   }
   for (let place = 2; place <= count; place++) workers.start(place);
-  process.on("SIGHUP", () => workers.tell("reload"));
-  process.on("SIGUSR2", () => void workers.replace());
   await stopped;
   await Promise.all([workers.drain(), shared.drain()]);
   return exitCode.ok;
@@ -96,7 +97,7 @@ class Workers {
     return worker;
   }
 
-  /** Replaces all workers, unless it is doing that. */
+  /** Replaces all workers, unless it is doing that, or the first has yet to start. */
   async replace(): Promise<void> {
     if (this.#isReplacing) return;
     this.#isReplacing = true;
@@ -144,6 +145,8 @@ class Workers {
 
   async #replaceEach(): Promise<void> {
     for (const place of this.#current.keys()) {
+      // A stop signal came since; nobody would tell another worker to drain.
+      if (!this.#areReplaced) return;
       const worker = this.#fork(place);
       if (!(await listens(worker))) {
         this.#log.warn({ errorCode: workerEnded, pid: worker.pid }, "a new worker ended; the old ones stay");
