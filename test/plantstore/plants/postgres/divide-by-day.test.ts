@@ -139,6 +139,16 @@ describe("dividing records by day", () => {
     expect(await runSql(url, readable)).toEqual([]);
   });
 
+  test("keeps columns that somebody has added, with what they are made from", async () => {
+    const url = await createStoreBefore(server, 1);
+    await runSql(url, "ALTER TABLE deletions ADD COLUMN twice bigint GENERATED ALWAYS AS (2 * plant_id) STORED");
+    await migratePostgres(url);
+    const store = await openPostgresStore({ url });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(await runSql(url, "SELECT twice FROM deletions")).toEqual([{ twice: "2" }]);
+  });
+
   test("is done in the schema of the table, although another comes first in the search_path", async () => {
     const url = await createStoreBefore(server, 1);
     const [row] = await runSql(url, "SELECT current_schema() AS name");

@@ -88,7 +88,7 @@ const divideSql = `
       FROM pg_class WHERE oid = 'deletions'::regclass;
     PERFORM set_config('search_path', one.schema || ', pg_temp', true);
     IF one.owner <> quote_ident(current_user) THEN EXECUTE 'SET LOCAL ROLE ' || one.owner; END IF;
-    CREATE TABLE deletions_by_day (LIKE deletions INCLUDING DEFAULTS) PARTITION BY RANGE (deleted_at);
+    CREATE TABLE deletions_by_day (LIKE deletions INCLUDING DEFAULTS INCLUDING GENERATED) PARTITION BY RANGE (deleted_at);
     CREATE INDEX deletions_by_day_by_plant ON deletions_by_day (plant_id);
     CREATE INDEX deletions_by_day_by_time ON deletions_by_day (deleted_at);
     CREATE TABLE deletions_other_days PARTITION OF deletions_by_day DEFAULT;
@@ -101,7 +101,7 @@ const divideSql = `
     ALTER TABLE deletions_by_row ALTER COLUMN seq DROP IDENTITY;
     ALTER INDEX deletions_by_plant RENAME TO deletions_by_row_by_plant;
     ALTER INDEX deletions_by_time RENAME TO deletions_by_row_by_time;
-    CREATE TABLE deletions (LIKE deletions_by_row INCLUDING DEFAULTS) PARTITION BY LIST (by_day);
+    CREATE TABLE deletions (LIKE deletions_by_row INCLUDING DEFAULTS INCLUDING GENERATED) PARTITION BY LIST (by_day);
     CREATE INDEX deletions_by_plant ON deletions (plant_id);
     CREATE INDEX deletions_by_time ON deletions (deleted_at);
     ALTER TABLE deletions ATTACH PARTITION deletions_by_row FOR VALUES IN (NULL);

@@ -60,7 +60,7 @@ export const dayFunctionsSql: string = `
     IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
     PERFORM FROM deletions_other_days WHERE deleted_at >= starts AND deleted_at < ends LIMIT 1;
     IF FOUND THEN RETURN; END IF;
-    EXECUTE format('CREATE TABLE %I (LIKE deletions_by_day INCLUDING DEFAULTS)', name);
+    EXECUTE format('CREATE TABLE %I (LIKE deletions_by_day INCLUDING DEFAULTS INCLUDING GENERATED)', name);
     EXECUTE format('ALTER TABLE %I REPLICA IDENTITY FULL', name);
     ${closeSql("to_regclass(name)")}
     EXECUTE format('ALTER TABLE deletions_by_day ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', name, starts, ends);
