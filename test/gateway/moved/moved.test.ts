@@ -82,7 +82,7 @@ async function leave(one: Case, address: Address, waiting: AbortSignal[]): Promi
   );
   const called = expect.poll(() => waiting.length).toBe(before + 1);
   if ((await Promise.race([called, answered])) === "an answer") return false;
-  connection.socket.destroy();
+  connection.socket.resetAndDestroy();
   await within(answered, "the end");
   await expect.poll(() => waiting.at(-1)?.aborted).toBe(true);
   return true;
