@@ -197,9 +197,13 @@ function readUpstreamTls(
 }
 
 function readPem(path: string): string {
+  let text: string;
   try {
-    return readFileSync(path, "utf8");
+    text = readFileSync(path, "utf8");
   } catch (error) {
     throw new InputProblem(`${path} cannot be read: ${messageOf(error)}`);
   }
+  // Node takes an empty text for none: it would trust the system's certificates, or serve without one.
+  if (!text.includes("-----BEGIN ")) throw new InputProblem(`${path} has no certificate and no key in PEM`);
+  return text;
 }

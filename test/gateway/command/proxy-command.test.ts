@@ -364,6 +364,13 @@ describe("what cannot be used is said, with exit code 2, or 1 if it is the upstr
       words: ["--upstream", "https://127.0.0.1:1", "--descriptors", set, "--upstream-ca", "/none"],
       says: "/none cannot be read: ENOENT",
     },
+    ...["", "no certificate"].flatMap((text, at) => {
+      const file = write(`${at}.pem`, text);
+      return [
+        ["--upstream", "https://127.0.0.1:1", "--descriptors", set, "--upstream-ca", file],
+        [...local, "--descriptors", set, "--tls-cert", file, "--tls-key", file, "--check"],
+      ].map((words) => ({ words, says: `${file} has no certificate and no key in PEM` }));
+    }),
     { words: [...local, "--descriptors", set, "--rest", "strict"], says: "--rest knows no strict, only lenient" },
     { words: [...local, "--descriptors", set, "--rules", "/none"], says: "/none cannot be read: ENOENT" },
     { words: [...local, "--descriptors", "/none"], says: "it cannot serve: ENOENT", exitCode: 1 },
