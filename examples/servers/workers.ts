@@ -27,9 +27,9 @@ async function work(): Promise<void> {
   const drain = async (): Promise<void> => {
     await listening;
     await gateway.drain(10_000);
-    if (process.connected) process.disconnect?.();
+    process.disconnect?.();
   };
-  // Before anything is awaited: a message to which nobody listens is lost.
+  // Now, because the order may come before it listens.
   process.on("message", (message) => message === "drain" && void drain());
   // Without the process that listens there is nothing to wait for.
   process.once("disconnect", () => void drain());

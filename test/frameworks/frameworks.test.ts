@@ -111,7 +111,10 @@ describe("behind Express's body parsers", () => {
 
   test("json: an integer that has lost digits is refused by name", async () => {
     const [httpStatus, body] = await ask([express.json()], post(waterBed, lossless));
-    expect([httpStatus, body]).toEqual([400, expect.stringMatching(/"bed: 9007199254740992 has been read as a double, .* by the body parser: /)]);
+    expect([httpStatus, body]).toEqual([
+      400,
+      expect.stringMatching(/"bed: 9007199254740992 has been read as a double, .* by the body parser: /),
+    ]);
   });
 
   test("json: a stream, and a DELETE, are not touched", async () => {

@@ -213,14 +213,18 @@ test("a process that drains ends by itself, and finishes what it has taken", asy
   expect(await within(once(old, "exit"), "the end of a process")).toEqual([0, null]);
 });
 
-test("a process reads no byte of a connection unless it could say that it has taken it", async () => {
-  const shared = await share();
-  const worker = await startWorker(shared);
-  worker.send("fill at the next");
-  expect(await ask(open(shared))).toMatch(/ECONNRESET|closed/);
-  // It goes on with the next one.
-  expect(await ask(open(shared))).toBe(worker.pid);
-});
+test.each(["a port", "a Unix socket"])(
+  "a process reads no byte of a connection of %s unless it could say that it has taken it",
+  async (name) => {
+    using folder = createTempFolder();
+    const shared = await share(name === "a port" ? {} : { path: folder.file("socket") });
+    const worker = await startWorker(shared);
+    worker.send("fill at the next");
+    expect(await ask(open(shared))).toMatch(/ECONNRESET|EPIPE|closed/);
+    // It goes on with the next one.
+    expect(await ask(open(shared))).toBe(worker.pid);
+  },
+);
 
 test("a connection that a process has no file left for is closed when it takes the next one", async () => {
   const shared = await share();
