@@ -27,7 +27,7 @@ async function work(): Promise<void> {
   const drain = async (): Promise<void> => {
     await listening;
     await gateway.drain(10_000);
-    process.disconnect?.();
+    if (process.connected) process.disconnect?.();
   };
   // Now, because the order may come before it listens.
   process.on("message", (message) => message === "drain" && void drain());
