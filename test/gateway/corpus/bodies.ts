@@ -7,22 +7,8 @@ function update(rule: string, field: string, body: string, sink: JsonValue): Row
 }
 
 const fields: readonly Row[] = [
-  update(`${http}: a body field of type string list`, "tags", '["a","b"]', { tags: ["a", "b"] }),
-  update(`${http}: a body field of type message list`, "nesteds", '[{"text":"a"},{}]', {
-    nesteds: [{ text: "a" }, {}],
-  }),
-  update(`${http}: a body field of type map`, "labels", '{"a":"b"}', { labels: { a: "b" } }),
-  update(`${http}: a body field of type int64, as a string`, "int64", '"9007199254740993"', {
-    fInt64: "9007199254740993",
-  }),
-  update(`${http}: a body field of type int64, as a number`, "int64", "9007199254740993", {
-    fInt64: "9007199254740993",
-  }),
   update(`${http}: a body field of type Timestamp`, "time", '"2024-01-01T00:00:00Z"', { time: "2024-01-01T00:00:00Z" }),
-  update(`${http}: a body field of type Value`, "value", "[1,null]", { value: [1, null] }),
   update(`${http}: a body field of type Value that is null`, "value", "null", { value: null }),
-  update(`${http}: a body field of type Struct`, "struct", '{"a":1}', { struct: { a: 1 } }),
-  update(`${http}: a body field of type wrapper`, "wrapper", '""', { wString: "" }),
   update(`${http}: a body field that is a member of a oneof`, "choice", '{"text":"a"}', {
     choiceNested: { text: "a" },
   }),
@@ -56,12 +42,6 @@ const fields: readonly Row[] = [
     request: "PATCH /v1/body/choice?choiceText=a",
     body: "{}",
     want: invalid("cannot be set together"),
-  },
-  {
-    rule: "AIP-134: a path field inside of the body's message",
-    request: "PATCH /v1/nested/a",
-    body: '{"number":"7"}',
-    want: { rpc: "Update", sink: { nested: { text: "a", number: "7" } } },
   },
   {
     rule: "AIP-134: an update mask in the query",
@@ -121,12 +101,6 @@ const fields: readonly Row[] = [
 ];
 
 const collisions: readonly Row[] = [
-  {
-    rule: `${http}: body "*" beside a path field`,
-    request: "PUT /v1/sinks/7",
-    body: '{"fString":"a"}',
-    want: { rpc: "Replace", sink: { fInt64: "7", fString: "a" } },
-  },
   {
     rule: 'body "*" never sets a path field',
     request: "PUT /v1/sinks/7",
@@ -197,16 +171,6 @@ const collisions: readonly Row[] = [
 
 const presence: readonly Row[] = [
   {
-    rule: 'an empty body is the empty message for body "*"',
-    request: "POST /v1/sinks",
-    want: { rpc: "Create", sink: {} },
-  },
-  {
-    rule: 'an empty body is the empty message for body "*", with a path field',
-    request: "PUT /v1/sinks/7",
-    want: { rpc: "Replace", sink: { fInt64: "7" } },
-  },
-  {
     rule: "zero bytes are no body, whatever the content type",
     request: "POST /v1/sinks",
     contentType: "text/plain",
@@ -265,29 +229,13 @@ const presence: readonly Row[] = [
 ];
 
 const contentTypes: readonly Row[] = [
-  ...[
-    "application/json",
-    "application/json; charset=utf-8",
-    "application/json;charset=UTF-8",
-    'application/json; charset="utf-8"',
-    "APPLICATION/JSON",
-    "application/json; x=y",
-    "application/problem+json",
-    "application/vnd.shop.v1+json;charset=utf-8",
-  ].map((contentType) => ({
+  ...["application/problem+json", "application/vnd.shop.v1+json;charset=utf-8"].map((contentType) => ({
     rule: "RFC 8259 §11 and RFC 6839 §3.1: JSON in UTF-8",
     request: "POST /v1/sinks",
     body: '{"fString":"a"}',
     contentType,
     want: { rpc: "Create", sink: { fString: "a" } },
   })),
-  {
-    rule: "RFC 9110 §8.3: without a content type it is JSON",
-    request: "POST /v1/sinks",
-    body: '{"fString":"a"}',
-    contentType: null,
-    want: { rpc: "Create", sink: { fString: "a" } },
-  },
   ...[
     "text/plain",
     "text/json",

@@ -31,7 +31,6 @@ export const pathRows: readonly Row[] = [
     { fString: "shelves/a b/books/%:🌱" },
   ),
   ...nothing(`${http}: every segment of a variable has to be there`, "GET /v1/shelves/1/books/"),
-  to("Segments", `${http}: {v=**} keeps empty segments`, "GET /v1/files/a//b/", { fString: "a//b/" }),
   to("Segments", "an escape is decoded once", "GET /v1/files/100%2525", { fString: "100%25" }),
   to("Segments", "an escape is decoded once", "GET /v1/files/%252e%252e", { fString: "%2e%2e" }),
   to("Root", `${http}: the root`, "GET /"),
@@ -69,20 +68,9 @@ export const pathRows: readonly Row[] = [
   }),
   { rule: "the method takes part in the search", request: "DELETE /v1/match/a/b", want: methodNotAllowed("GET, HEAD") },
   // Verbs.
-  {
-    rule: `${http}: a verb`,
-    request: "POST /v1/verbs/a:close",
-    body: "{}",
-    want: { rpc: "Close", sink: { fString: "a" } },
-  },
   to("Close", "a verb is the text behind the last colon, after decoding", "GET /v1/verbs/a:b:%70eek", {
     fString: "a:b",
   }),
-  to("Plain", "a colon is a verb only where one is declared", "GET /v1/verbs/a:b", { fString: "a:b" }),
-  to("Plain", "a colon is a verb only for the method that declares it", "GET /v1/verbs/a:close", {
-    fString: "a:close",
-  }),
-  to("Plain", "RFC 3986 §2.2: an escaped colon is data", "GET /v1/verbs/a%3Apeek", { fString: "a:peek" }),
   ...nothing("a verb needs a value before it", "POST /v1/verbs/:close", "GET /v1/verbs/:close"),
   // Methods.
   {
