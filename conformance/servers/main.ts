@@ -115,8 +115,11 @@ function record(server: Server, results: readonly Result[]): void {
 
 const names = process.argv.slice(2).filter((name) => name !== "--record");
 const isRecording = process.argv.includes("--record");
+const everyServer = [...servers, ...backends];
+const unknown = names.filter((name) => everyServer.every(({ id }) => id !== name));
+if (unknown.length > 0) throw new Error(`no server is called ${unknown.join(" or ")}`);
 const measured: { readonly server: Server; readonly results: readonly Result[] }[] = [];
-for (const server of [...servers, ...backends].filter(({ id }) => names.length === 0 || names.includes(id))) {
+for (const server of everyServer.filter(({ id }) => names.length === 0 || names.includes(id))) {
   const results = await measure(server);
   measured.push({ server, results });
   if (isRecording) record(server, results);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { readCases, readKnownFailing, type Result } from "../../conformance/runner/index.ts";
 import { backends, servers } from "../../conformance/servers/servers.ts";
 import { tableOf } from "../../conformance/servers/table.ts";
-import { projectFolder } from "../support/process/child-program.ts";
+import { projectFolder, runProgram } from "../support/process/child-program.ts";
 
 const folder = join(projectFolder, "conformance/servers/known-failing");
 const cases = readCases();
@@ -24,6 +24,13 @@ test.each([...servers, ...backends])("what $name is known to fail are cases", ({
 
 test.each(servers.filter(({ id }) => id.startsWith("plantstore-gateway")))("nothing fails at $name", ({ id }) => {
   expect(knownFailing(id)).toEqual([]);
+});
+
+test("a server that is none of the list is no run that passes", async () => {
+  const main = join(projectFolder, "conformance/servers/main.ts");
+  const { exitCode, stderr } = await runProgram(process.execPath, [main, "plantstore-gatway"]);
+  expect(stderr).toContain("no server is called plantstore-gatway");
+  expect(exitCode).toBe(1);
 });
 
 test("the table of the README is what the lists of known failures say", () => {
