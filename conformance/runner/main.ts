@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { type Need, needs, readCases } from "./case.ts";
+import { type Case, type Need, needs, readCases } from "./case.ts";
 import { createHttp1 } from "./http1.ts";
 import { createHttp2 } from "./http2.ts";
 import { hasFailed, type ReportForm, reportForms, tally, writeReport, writeSummary } from "./report.ts";
@@ -54,9 +54,7 @@ async function main(): Promise<number> {
     process.stdout.write(help);
     return 0;
   }
-  const isWanted = createPattern(values.only.length === 0 ? ["*"] : values.only);
-  const cases = readCases().filter(({ id }) => isWanted(id));
-  if (cases.length === 0) throw new UsageError(`no case is called ${values.only.join(" or ")}`);
+  const cases = choose(readCases(), values.only);
   if (values.list) {
     process.stdout.write(cases.map(({ id, level, title }) => `${id} (${level}): ${title}\n`).join(""));
     return 0;
@@ -77,6 +75,14 @@ async function main(): Promise<number> {
   process.stdout.write(writeReport(results, form));
   if (form !== "text") process.stderr.write(`${writeSummary(results)}\n`);
   return hasFailed(results, values.strict) ? 1 : 0;
+}
+
+/** Returns the cases that one of the patterns names, or all if there is none. */
+function choose(cases: readonly Case[], patterns: readonly string[]): readonly Case[] {
+  const unused = patterns.filter((pattern) => !cases.some(({ id }) => createPattern([pattern])(id)));
+  if (unused.length > 0) throw new UsageError(`no case is called ${unused.join(" or ")}`);
+  const isWanted = createPattern(patterns.length === 0 ? ["*"] : patterns);
+  return cases.filter(({ id }) => isWanted(id));
 }
 
 function parseBase(text: string | undefined): URL {

@@ -308,6 +308,7 @@ test.each([
   { args: [], says: "--base takes the URL" },
   { args: ["--base", "ftp://a"], says: "--base takes the URL" },
   { args: ["--base", "http://127.0.0.1:9", "--only", "nope"], says: "no case is called nope" },
+  { args: ["--base", "http://127.0.0.1:9", "--only", "query.*", "--only", "nope"], says: "no case is called nope" },
   { args: ["--base", "http://127.0.0.1:9", "--without", "luck"], says: "--without takes one of verbs" },
   { args: ["--base", "http://127.0.0.1:9", "--report", "xml"], says: "--report takes one of text" },
   { args: ["--base", "http://127.0.0.1:9", "--timeout", "soon"], says: "--timeout takes milliseconds" },
