@@ -10,8 +10,8 @@ import { backends, type Server, servers } from "./servers.ts";
 import { tableOf } from "./table.ts";
 
 // `node conformance/servers/main.ts [ID...]` builds and starts the servers of servers.ts, runs all cases against each,
-// and prints the table. It fails if a list of known failures is not true any more; `--record` writes these lists and
-// the table in README.md. Needs what builds the servers, such as Go.
+// and prints the table. It fails if a list of known failures is not true any more; `--record` writes these lists, the
+// table in README.md and the picture of it. Needs what builds the servers, such as Go.
 
 const project = join(import.meta.dirname, "..", "..");
 const environment = { ...process.env, PATH: `${join(project, "node_modules/.bin")}:${process.env["PATH"] ?? ""}` };
@@ -140,4 +140,5 @@ if (isRecording && names.length === 0) {
     readme,
     text.replace(/(?<=<!-- table -->\n).*?(?=<!-- \/table -->)/s, () => `\n${table}\n`),
   );
+  call(["node", "tools/draw-pictures.ts"], project);
 }
