@@ -26,12 +26,18 @@ const longSuites = [
 
 /**
  * Suites that would make `npm test` take three times as long: those that start a PostgreSQL, those that start a process
- * for each of their rows, and those of what calls other servers. Each has a script `test:<name>`.
+ * for each of their rows, those of what calls other servers, and the cases that any gateway has to keep. Each has a script
+ * `test:<name>`.
  */
 const ownScripts = {
   postgres: ["test/plantstore/plants/postgres/**/*.test.ts"],
-  command: ["test/plantstore/cli/**/*.test.ts", "test/gateway/command/**/*.test.ts"],
+  command: [
+    "test/plantstore/cli/**/*.test.ts",
+    "test/gateway/command/**/*.test.ts",
+    "test/gateway/carriers/sockets/share-connections.test.ts",
+  ],
   outgoing: ["client", "proxy", "rest-client", "upstreams"].map((room) => `test/gateway/${room}/**/*.test.ts`),
+  transcoding: ["test/transcoding/**/*.test.ts"],
 };
 
 // The long suites wait for builds and installations, which block their process.

@@ -43,7 +43,7 @@ const vitest = await createVitest(
   "test",
   {
     watch: false,
-    project: ["unit", "postgres", "command", "outgoing"],
+    project: ["unit", "postgres", "command", "outgoing", "transcoding"],
     reporters: [{ onTestCaseResult: stopAtFailure }],
     // On a busy machine, a test may be late.
     retry: all ? 2 : 0,
