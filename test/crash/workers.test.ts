@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { within } from "../support/deadline.ts";
 import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
 import { type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
 import { runCommand } from "../support/process/run-command.ts";
@@ -114,9 +115,10 @@ test("a stop signal while workers are replaced ends all of them, and no further 
 
 test("signals to read again and to replace do not end a command whose first worker is about to start", async () => {
   using folder = createTempFolder();
-  await using silent = createServer().listen(0, "127.0.0.1");
+  // It reads: of a connection that is not read from, the end would not be seen.
+  await using silent = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
   await once(silent, "listening");
-  const connected = once(silent, "connection");
+  const connected = within(once(silent, "connection"), "a question to the database");
   const address = silent.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
