@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import type { Exchange } from "./answer.ts";
 import { type Case, type Need, needs, readCases } from "./case.ts";
 import { createHttp1 } from "./http1.ts";
 import { createHttp2 } from "./http2.ts";
@@ -64,9 +65,11 @@ async function main(): Promise<number> {
   const without = values.without.map(parseNeed);
   const form = parseForm(values.report);
   const exchange = values.http2 ? createHttp2(base) : createHttp1(base);
+  const timeoutMs = parseTimeout(values.timeout);
+  await expectEcho(base, exchange, timeoutMs);
   const results: Result[] = [];
   let toldAt = performance.now();
-  for await (const result of run(cases, { exchange, timeoutMs: parseTimeout(values.timeout), without, knownFailing })) {
+  for await (const result of run(cases, { exchange, timeoutMs, without, knownFailing })) {
     results.push(result);
     if (results.length % 100 !== 0 && performance.now() - toldAt < progressMs) continue;
     toldAt = performance.now();
@@ -75,6 +78,16 @@ async function main(): Promise<number> {
   process.stdout.write(writeReport(results, form));
   if (form !== "text") process.stderr.write(`${writeSummary(results)}\n`);
   return hasFailed(results, values.strict) ? 1 : 0;
+}
+
+/** Throws an error if the server does not serve the contract: no case would fail by what it is about. */
+async function expectEcho(base: URL, exchange: Exchange, timeoutMs: number): Promise<void> {
+  const simplest = choose(readCases(), ["query.none"]);
+  for await (const { problems } of run(simplest, { exchange, timeoutMs, without: [], knownFailing: [] })) {
+    if (problems.length > 0) {
+      throw new UsageError(`${base.href} does not serve the echo contract: GET /v1/query: ${problems.join(", ")}`);
+    }
+  }
 }
 
 /** Returns the cases that one of the patterns names, or all if there is none. */

@@ -86,11 +86,10 @@ describe("what the guide says of DELETE /plants/{id}", () => {
   afterAll(() => gateway.close());
 
   const paths = ["/plants/010", "/plants/0x7", "/plants/+7", "/plants/%207", "/plants/null", "/plants/7;x=1"];
-  const morePaths = ["/plants/7/", "//plants/7", "/%70lants/7", "/plants/7?id=8", "/plants/7?x=1"];
+  const morePaths = ["/plants/7/", "//plants/7", "/%70lants/7", "/plants/7?x=1"];
   const rows: readonly Sent[] = [
     ...[...paths, ...morePaths].map((path) => ({ about: `\`${path}\``, request: `DELETE ${path}` })),
     { about: "`/plants/%D9%A7` (an Arabic-Indic 7)", request: "DELETE /plants/%D9%A7" },
-    { about: '`/plants/7` with the body `{"id":"9"}`', request: "DELETE /plants/7", body: '{"id":"9"}' },
     {
       about: "`/plants/%zz`",
       request: "DELETE /plants/%zz",
@@ -134,7 +133,6 @@ describe("what the guide says of other rules", () => {
   afterAll(() => gateway[Symbol.asyncDispose]());
 
   const rows: readonly (Sent & Required<Pick<Sent, "cell">>)[] = [
-    { about: "`/files/50%25` to `/files/{path=**}`", request: "GET /v1/files/50%25", cell: quoted },
     { about: "`/files/1%2F2` to `/files/{path=**}`", request: "GET /v1/files/1%2F2", cell: quoted },
     {
       about: "`/shelves/1%2F2/books/3` to `/{name=shelves/*/books/*}`",

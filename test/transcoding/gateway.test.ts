@@ -5,20 +5,20 @@ import {
   createHttp1,
   createHttp2,
   type Exchange,
-  readCases,
   type Result,
   run,
 } from "../../conformance/runner/index.ts";
 import { createGateway, type Gateway } from "../../src/gateway/index.ts";
 import { waitLimitMs } from "../support/deadline.ts";
 import { isSayable } from "../support/carriers/fetch.ts";
+import { isSince } from "../support/peer-version.ts";
 import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+import { allCases } from "./all-cases.ts";
 import { echoOptions } from "./echo-backend.ts";
 import { overFetch } from "./over-fetch.ts";
 
-const cases = readCases();
 // The regular ones differ in values alone, which no carrier sees: once is enough.
-const byHand = cases.filter(({ group }) => !group.startsWith("values-"));
+const byHand = allCases.filter(({ group }) => !group.startsWith("values-"));
 
 // What this gateway does otherwise, as the standard allows: it refuses what is there twice, reads streams of its own
 // content types alone, and takes the numbers of enums in URLs.
@@ -39,14 +39,17 @@ const byAlternative = new Set([
   "query.enum.negative-number",
 ]);
 
+// Older versions of protobuf-es lose a key `__proto__` when they write a map.
+const knownFailing = isSince("@bufbuild/protobuf", "2.16") ? [] : ["body.map.proto-key"];
+
 /** Returns what is wrong with each case that is not kept, or kept by an alternative where it was not, a line each. */
 async function failures(some: readonly Case[], exchange: Exchange): Promise<readonly string[]> {
   const results: Result[] = [];
-  const options = { exchange, timeoutMs: waitLimitMs, without: [], knownFailing: [] };
+  const options = { exchange, timeoutMs: waitLimitMs, without: [], knownFailing };
   for await (const result of run(some, options)) results.push(result);
   expect(results).toHaveLength(some.length);
   return results.flatMap(({ case: { id }, outcome, problems }) => {
-    const isKept = outcome === "pass" || (outcome === "alternative" && byAlternative.has(id));
+    const isKept = outcome === "pass" || outcome === "known" || (outcome === "alternative" && byAlternative.has(id));
     return isKept ? [] : [`${id}: ${outcome} ${problems.join("; ")}`];
   });
 }
@@ -78,7 +81,7 @@ test("the gateway keeps the transcoding suite mounted in a server of node:http",
 });
 
 test("the gateway keeps the whole transcoding suite over Fetch", async () => {
-  const sayable = cases.filter(({ request: { method, target, json, text, base64 } }) => {
+  const sayable = allCases.filter(({ request: { method, target, json, text, base64 } }) => {
     const body = json ?? text ?? base64;
     return isSayable({
       httpMethod: method,

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { bodyOf } from "../../conformance/runner/answer.ts";
 import type { Answer, CaseRequest, Exchange } from "../../conformance/runner/index.ts";
-import { readCases, run } from "../../conformance/runner/index.ts";
+import { run } from "../../conformance/runner/index.ts";
 import { createGateway } from "../../src/gateway/index.ts";
+import { allCases } from "./all-cases.ts";
 import { echoOptions } from "./echo-backend.ts";
 import { overFetch } from "./over-fetch.ts";
 
@@ -19,7 +20,7 @@ interface Plant {
 type ChangeRequest = (request: CaseRequest) => CaseRequest;
 type ChangeAnswer = (answer: Answer) => Answer;
 
-const cases = new Map(readCases().map((each) => [each.id, each]));
+const cases = new Map(allCases.map((each) => [each.id, each]));
 const right = overFetch(createGateway(echoOptions).fetch);
 
 function to(target: (target: string) => string): ChangeRequest {

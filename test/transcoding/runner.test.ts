@@ -320,6 +320,18 @@ test.each([
   expect(exitCode).toBe(2);
 });
 
+test.each([
+  { what: "hangs", server: () => undefined, timeout: "50", says: "the server gave no answer within 50 ms" },
+  { what: "is none of HTTP", server: sending("220 mail.example ESMTP\r\n"), says: "does not speak HTTP" },
+  { what: "serves something else", server: sending(`${ok}\r\n{"a":1}`), says: "expected the Echo of Query, got" },
+])("the command does not begin with a server that $what", async ({ server, timeout = "30000", says }) => {
+  await using served = await serve(server);
+  const { exitCode, text } = await command("--base", served.url, "--timeout", timeout, "--only", "path.string.*");
+  expect(text).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/ does not serve the echo contract: GET \/v1\/query: /);
+  expect(text).toContain(says);
+  expect(exitCode).toBe(2);
+});
+
 test("the command ends with 1 if a must fails that is not known, and with 0 if it is", async () => {
   await using served = await serve(sending(`${ok}\r\n${echo}`));
   const args = ["--base", served.url, "--only", "path.string.plain", "--only", "query.none"];
