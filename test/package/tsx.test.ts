@@ -2,7 +2,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { greeterModule } from "../support/package/greeter.ts";
-import { createUserProject, packAll } from "../support/package/user-project.ts";
+import { createUserProject, packed } from "../support/package/user-project.ts";
 
 // Programs that tsx runs, which makes CommonJS of each module that is required, whatever it was written as.
 
@@ -10,7 +10,7 @@ const project = createUserProject({});
 afterAll(() => rmSync(project.path, { recursive: true }));
 
 beforeAll(() => {
-  const gateway = packAll(project.path)["@plantstore/gateway"];
+  const gateway = packed()["@plantstore/gateway"];
   const others = ["@bufbuild/protobuf@2.17.0", "@connectrpc/connect@2.2.0", "tsx@4.23.15"];
   project.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", gateway, ...others);
   const program = `
@@ -27,7 +27,7 @@ beforeAll(() => {
     project.write(`${type}/greeter.ts`, greeterModule);
     project.write(`${type}/program.ts`, program);
   }
-}, 120_000);
+});
 
 test.each(["module", "commonjs"])("a program whose package has the type %s serves what it has described", (type) => {
   expect(project.tryToRun("npx", "tsx", `${type}/program.ts`)).toContain("function object\n");

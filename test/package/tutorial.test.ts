@@ -2,7 +2,7 @@ import { copyFileSync, rmSync } from "node:fs";
 import { basename, delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy, type PageBlock } from "../support/docs/page-blocks.ts";
-import { createUserProject, installedPackages, packAll } from "../support/package/user-project.ts";
+import { createUserProject, installedPackages, packed } from "../support/package/user-project.ts";
 import { type CommandLine, startProgram } from "../support/process/command-line.ts";
 import { freePort } from "../support/process/free-port.ts";
 
@@ -36,7 +36,6 @@ function stepsOf({ language, line, text: documented }: PageBlock): Step[] {
 }
 
 const steps = blocksRunBy("test/package/tutorial.test.ts").flatMap(stepsOf);
-const tarballs = createUserProject();
 const reader = createUserProject();
 let server: CommandLine | undefined;
 
@@ -49,26 +48,22 @@ async function startServer(command: string, shown: string): Promise<void> {
 }
 
 beforeAll(() => {
-  const { "@plantstore/gateway": tarball } = packAll(tarballs.path);
+  const { "@plantstore/gateway": tarball } = packed();
   copyFileSync(tarball, join(reader.path, basename(tarball)));
   // `npm init` makes one.
   rmSync(join(reader.path, "package.json"));
-}, 60_000);
+});
 afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
-  for (const { path: folder } of [tarballs, reader]) rmSync(folder, { recursive: true });
+  rmSync(reader.path, { recursive: true });
 });
 
-test.each(steps)(
-  "line $line: $does",
-  async (step) => {
-    if ("file" in step) return reader.write(step.file, step.text);
-    if (step.command === "node server.ts") return await startServer(step.command, step.shown ?? "");
-    const printed = reader.run("env", `PATH=${path}`, "sh", "-c", step.command);
-    if (step.shown !== undefined) expect(printed.trimEnd()).toBe(step.shown);
-  },
-  120_000,
-);
+test.each(steps)("line $line: $does", async (step) => {
+  if ("file" in step) return reader.write(step.file, step.text);
+  if (step.command === "node server.ts") return await startServer(step.command, step.shown ?? "");
+  const printed = reader.run("env", `PATH=${path}`, "sh", "-c", step.command);
+  if (step.shown !== undefined) expect(printed.trimEnd()).toBe(step.shown);
+});
 
 test("the server of the tutorial shows its page, and ends when it is asked to", async () => {
   const page = await fetch(server?.stdout().trim() ?? "");

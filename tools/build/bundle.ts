@@ -5,8 +5,25 @@ import { build, type Plugin } from "rolldown";
 import type { Entry } from "./entries.ts";
 import type { Manifest } from "./manifest.ts";
 
+/** How {@link bundle} makes a bundle. */
+export interface BundleOptions {
+  readonly hasSourceMaps?: boolean;
+  /** Whether entries share chunks; otherwise there is one entry, in one file. Default true. */
+  readonly isShared?: boolean;
+  /** The packages that become part of the bundle; of others none does. */
+  readonly included?: readonly string[];
+}
+
+/** What {@link bundle} made. */
+export interface Bundle {
+  /** The entries, by their paths in the folder of the bundle. */
+  readonly entries: readonly Entry[];
+  /** The files whose code is in it. */
+  readonly files: readonly string[];
+}
+
 /**
- * Bundles a package's own code into few files; the types are tsc's.
+ * Bundles a package's own code into few files.
  *
  * Node needs a third of a millisecond to find and read a module, and there are two hundred of them: before the first
  * answer that is as much as everything else the package does. Dependencies stay imports, so that a user's
@@ -15,8 +32,6 @@ import type { Manifest } from "./manifest.ts";
  * @param source - the folder of the package
  * @param files - the source files that are entries, by their paths in that folder
  * @param built - the folder to write to
- * @param isShared - whether entries share chunks; otherwise there is one entry, in one file
- * @returns the entries, by their paths in that folder
  * @throws Error when the code imports a package that the manifest does not name, or a file of another package
  */
 export async function bundle(
@@ -24,62 +39,99 @@ export async function bundle(
   source: string,
   files: readonly string[],
   built: string,
-  hasSourceMaps: boolean,
-  isShared = true,
-): Promise<readonly Entry[]> {
+  { hasSourceMaps = false, isShared = true, included = [] }: BundleOptions = {},
+): Promise<Bundle> {
   const nameInSource = (file: string): string => relative(source, file).replace(/\.ts$/, "");
+  // A module that looks for files beside itself keeps its place, so that the built one finds them too.
+  const inPlace = {
+    debugName: "in place",
+    name: (file: string) => (looksBesideItself(file) ? nameInSource(file) : null),
+  };
   const { output } = await build({
     cwd: source,
     input: Object.fromEntries(files.map((file) => [nameInSource(join(source, file)), join(source, file)])),
     platform: "node",
-    // Whatever is not a path.
-    external: /^[^./]/,
-    plugins: [allowDeclaredImports(manifest, source)],
+    // What is included brings along what it imports.
+    external: (specifier, importer = "") =>
+      isBuiltin(specifier) ||
+      !(isPath(specifier) || included.includes(packageOf(specifier)) || importer.includes("/node_modules/")),
+    plugins: [allowDeclaredImports(manifest, source, included), ...(included.length > 0 ? [includeLog, toAscii] : [])],
     // Entries export what their sources do, and nothing else.
     preserveEntrySignatures: "strict",
     output: {
       dir: built,
       minify: false,
+      comments: included.length === 0,
       sourcemap: hasSourceMaps,
       minifyInternalExports: false,
       chunkFileNames: ({ name }) => (name.includes("/") ? "[name].js" : "chunks/[name].js"),
       codeSplitting: isShared && {
-        groups: [
-          // Also used by entries that load nothing else of these: the next groups would take them along.
-          { name: "negotiation", test: /\/protocols\/negotiation\.ts$/, priority: 1 },
-          { name: "error-code", test: /\/errors\/error-code\.ts$/, priority: 1 },
-          // Else what the command `check` needs of it would be a file more for everybody. Without
-          // trusted-proxies/, which needs node: the gateway over Fetch loads this file too.
-          {
-            name: "calls",
-            test: /\/gateway\/(?:binary|calls|fetch|json|made-code|protocols|rest)\/(?!entry)|\/carriers\/[^/]+$/,
-          },
-          // A module that looks for files beside itself keeps its place, so that the built one finds them too.
-          { debugName: "in place", name: (file) => (looksBesideItself(file) ? nameInSource(file) : null) },
-        ],
+        groups: included.length > 0 ? [inPlace] : [...sharedChunks, inPlace],
       },
     },
   });
-  return output.flatMap((chunk) =>
-    chunk.type === "chunk" && chunk.isEntry ? [{ path: chunk.name, names: chunk.exports }] : [],
-  );
+  const chunks = output.filter((each) => each.type === "chunk");
+  return {
+    entries: chunks.filter(({ isEntry }) => isEntry).map(({ name, exports }) => ({ path: name, names: exports })),
+    files: chunks.flatMap(({ moduleIds }) => moduleIds),
+  };
+}
+
+const sharedChunks = [
+  // Also used by entries that load nothing else of these: the next groups would take them along.
+  { name: "negotiation", test: /\/protocols\/negotiation\.ts$/, priority: 1 },
+  { name: "error-code", test: /\/errors\/error-code\.ts$/, priority: 1 },
+  // Else what the command `check` needs of it would be a file more for everybody. Without
+  // trusted-proxies/, which needs node: the gateway over Fetch loads this file too.
+  {
+    name: "calls",
+    test: /\/gateway\/(?:binary|calls|fetch|json|made-code|protocols|rest)\/(?!entry)|\/carriers\/[^/]+$/,
+  },
+];
+
+function isPath(specifier: string): boolean {
+  return /^[./]/.test(specifier);
+}
+
+function packageOf(specifier: string): string {
+  return /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? "";
 }
 
 /** Refuses the import of a package that is not among the dependencies, and of a file that is not of this package. */
-function allowDeclaredImports({ dependencies, peerDependencies }: Manifest, source: string): Plugin {
-  const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
+function allowDeclaredImports(
+  { dependencies, peerDependencies }: Manifest,
+  source: string,
+  included: readonly string[],
+): Plugin {
+  const declared = new Set([...Object.keys({ ...dependencies, ...peerDependencies }), ...included]);
   return {
     name: "allow declared imports",
     resolveId(specifier, importer = source) {
-      const name = /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? "";
-      const isAllowed = /^[./]/.test(specifier)
+      const isAllowed = isPath(specifier)
         ? !relative(source, resolve(dirname(importer), specifier)).startsWith("..")
-        : isBuiltin(specifier) || declared.has(name);
-      if (isAllowed) return null;
+        : isBuiltin(specifier) || declared.has(packageOf(specifier));
+      if (isAllowed || importer.includes("/node_modules/")) return null;
       throw new Error(`${importer} imports ${specifier}, which its package.json does not name`);
     },
   };
 }
+
+/** Includes what the log loads when it is opened, by a `require` of its own, which a bundle does not know as such. */
+const includeLog: Plugin = {
+  name: "include log",
+  transform: (code, file) =>
+    file.endsWith("/operators/operations/log.ts") ? code.replace(/^const require = .*$/m, "") : null,
+};
+
+/**
+ * Writes ASCII alone: V8 keeps the text of a module in memory, and one character in a byte only if all need no more. Not
+ * for characters within `String.raw`.
+ */
+const toAscii: Plugin = {
+  name: "to ASCII",
+  renderChunk: (code) =>
+    code.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+};
 
 function looksBesideItself(file: string): boolean {
   return /new URL\([^;]*import\.meta\.url/.test(readFileSync(file, "utf8"));

@@ -1,4 +1,4 @@
-import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
 // A package's own code is in lib/. Beside it, node/ has what node imports and requires instead: files that check what is
@@ -52,18 +52,4 @@ export function writeNodeCommands(built: string, paths: readonly string[]): void
 
 function toSpecifier(path: string): string {
   return path.startsWith(".") ? path : `./${path}`;
-}
-
-/** Removes declarations that no entry leads to. */
-export function removeUnusedTypes(lib: string, entries: readonly Entry[]): void {
-  const used = new Set(entries.map(({ path }) => join(lib, `${path}.d.ts`)));
-  // A set is also iterated over what is added on the way.
-  for (const file of used) {
-    for (const [, specifier = ""] of readFileSync(file, "utf8").matchAll(/(?:from|import)[ (]"(\.[^"]+)\.ts"/g)) {
-      used.add(join(dirname(file), `${specifier}.d.ts`));
-    }
-  }
-  for (const file of globSync(join(lib, "**/*.d.ts"))) {
-    if (!used.has(file)) rmSync(file);
-  }
 }

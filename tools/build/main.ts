@@ -1,8 +1,8 @@
-import { cpSync, globSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writePageScript } from "../../src/gateway/docs-page/page-script.ts";
 import { bundle } from "./bundle.ts";
-import { removeUnusedTypes, writeNodeCommands, writeNodeEntries } from "./entries.ts";
+import { writeNodeCommands, writeNodeEntries } from "./entries.ts";
 import {
   commandPaths,
   entriesOf,
@@ -12,6 +12,8 @@ import {
   readManifest,
   sourceFolder,
 } from "./manifest.ts";
+import { writeNotice } from "./notice.ts";
+import { bundleTypes } from "./types.ts";
 
 // Makes dist/gateway, dist/operators and dist/plantstore, each as npm publishes it: `npm pack ./dist/gateway`. The
 // package.json files of the checkout point at source, so that everything in it runs without a build.
@@ -30,8 +32,11 @@ interface More {
   readonly ofPages?: readonly string[];
   /** Whether it has source maps, which are more than all else; node reads them when it is told to. */
   readonly hasSourceMaps?: boolean;
-  /** Whether its commands are started from `node/`, which says what an installation lacks; else they do so themselves. */
-  readonly startsFromNode?: boolean;
+  /**
+   * The packages that its commands have in them, with what these import, so that they start from few files. Other
+   * commands are started from `node/`, which says what an installation lacks.
+   */
+  readonly ofCommands?: readonly string[];
   /** Other files and folders of the project, with their place in the package. */
   readonly others?: Readonly<Record<string, string>>;
 }
@@ -40,7 +45,6 @@ interface More {
 const packages: Readonly<Record<string, More>> = {
   gateway: {
     hasSourceMaps: true,
-    startsFromNode: true,
     ofPages: ["./rest-client/index.ts"],
     others: {
       "proto/google": "proto/google",
@@ -52,31 +56,54 @@ const packages: Readonly<Record<string, More>> = {
   operators: {},
   plantstore: {
     started: ["./plants/sqlite/worker.ts"],
-    others: { "openapi.json": "openapi.json", man: "man", proto: "proto" },
+    ofCommands: [
+      "@plantstore/gateway",
+      "@plantstore/operators",
+      "@bufbuild/protobuf",
+      "@connectrpc/connect",
+      "jose",
+      "pino",
+    ],
+    others: {
+      "openapi.json": "openapi.json",
+      man: "man",
+      proto: "proto",
+      "node_modules/@opentelemetry/api/LICENSE": "command/LICENSE-Apache-2.0",
+    },
   },
 };
 
 for (const [folder, more] of Object.entries(packages)) {
-  const { started = [], ofPages = [], hasSourceMaps = false, startsFromNode = false, others = {} } = more;
+  const { started = [], ofPages = [], hasSourceMaps = false, ofCommands = [], others = {} } = more;
   const source = join(sourceFolder, folder);
   const manifest = readManifest(join(source, "package.json"));
   const built = join(projectFolder, "dist", folder);
   const lib = join(built, "lib");
-  const shared = entriesOf(manifest).filter((file) => !ofPages.includes(file));
-  const bundled = [...(await bundle(manifest, source, [...shared, ...started], lib, hasSourceMaps))];
-  for (const file of ofPages) bundled.push(...(await bundle(manifest, source, [file], lib, false, false)));
-  cpSync(join(declarations, folder), lib, { recursive: true });
+  const commands = commandPaths(manifest);
+  const startsFromNode = ofCommands.length === 0;
+  const ownWay = [...ofPages, ...(startsFromNode ? [] : commands.map((path) => `./${path}.ts`))];
+  const shared = entriesOf(manifest).filter((file) => !ownWay.includes(file));
+  const bundled = [...(await bundle(manifest, source, [...shared, ...started], lib, { hasSourceMaps })).entries];
+  for (const file of ofPages) {
+    bundled.push(...(await bundle(manifest, source, [file], lib, { isShared: false })).entries);
+  }
   const imported = exportedPaths(manifest);
   const entries = bundled.filter(({ path }) => imported.includes(path));
-  removeUnusedTypes(lib, entries);
+  await bundleTypes(join(declarations, folder), imported, lib);
   writeNodeEntries(built, entries);
-  if (startsFromNode) writeNodeCommands(built, commandPaths(manifest));
+  if (startsFromNode) writeNodeCommands(built, commands);
+  else {
+    const files = [...commands.map((path) => `${path}.ts`), ...started].map((file) => join(folder, file));
+    const command = join(built, "command");
+    const { files: included } = await bundle(manifest, sourceFolder, files, command, { included: ofCommands });
+    writeNotice(readFileSync(join(source, "cli/NOTICE"), "utf8"), included, join(command, "NOTICE"));
+  }
   for (const [from, to] of Object.entries(others)) {
     cpSync(join(projectFolder, from), join(built, to), { recursive: true });
   }
   cpSync(join(source, "README.md"), join(built, "README.md"));
   cpSync(join(projectFolder, "LICENSE"), join(built, "LICENSE"));
-  const published = publishedManifest(manifest, folder, startsFromNode ? "node" : "lib");
+  const published = publishedManifest(manifest, folder, startsFromNode ? "node" : `command/${folder}`);
   writeFileSync(join(built, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
 }
 
@@ -84,5 +111,6 @@ for (const [folder, more] of Object.entries(packages)) {
 const pageFiles = join(projectFolder, "dist/gateway/lib/docs-page/files");
 for (const file of globSync(join(pageFiles, "*.ts"))) rmSync(file);
 writeFileSync(join(pageFiles, "page.js"), writePageScript());
+cpSync(pageFiles, join(projectFolder, "dist/plantstore/command/gateway/docs-page/files"), { recursive: true });
 
 rmSync(declarations, { recursive: true });

@@ -86,7 +86,7 @@ export function commandPaths({ bin = {} }: Manifest): readonly string[] {
  *
  * @param commandFolder - the folder that commands are started from
  */
-export function publishedManifest(manifest: Manifest, folder: string, commandFolder: "lib" | "node"): object {
+export function publishedManifest(manifest: Manifest, folder: string, commandFolder: string): object {
   const { repository } = readManifest(join(projectFolder, "package.json"));
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
   // Without "./", which npm would take off, with a warning.

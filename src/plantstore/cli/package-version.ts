@@ -1,9 +1,6 @@
-import { readFileSync } from "node:fs";
+import manifest from "../package.json" with { type: "json" };
 
-/** Returns the version in the package.json of this package, which is found by its name, in source as in the build. */
+/** Returns the version in the package.json of this package, which the build puts into the command. */
 export function packageVersion(): string {
-  const { version }: { version: string } = JSON.parse(
-    readFileSync(new URL(import.meta.resolve("plantstore/package.json")), "utf8"),
-  );
-  return version;
+  return manifest.version;
 }

@@ -14,7 +14,6 @@ import {
 import { exitCode, type Command, type GivenFlags, type Terminal, UsageError } from "./command.ts";
 import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
 import { firstStopSignal } from "./stop-signals.ts";
-import { superviseWorkers } from "./supervise.ts";
 import { connectToSupervisor, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
 import { sourcesOf } from "./setting-flags.ts";
@@ -79,6 +78,8 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
 async function serveWithWorkers(configuration: Configuration): Promise<number> {
   const { workers: count, logLevel, adminAddress } = configuration;
   const at = bindOptionsOf(configuration);
+  // Loaded on demand, with what starts processes, which takes node 3 ms.
+  const { superviseWorkers } = await import("./supervise.ts");
   return await superviseWorkers({ count, at, adminAddress, log: openLog(logLevel) }).catch((reason: unknown) => {
     throw explain(reason, configuration);
   });

@@ -152,7 +152,6 @@ class Workers {
         this.#log.warn({ errorCode: workerEnded, pid: worker.pid }, "a new worker ended; the old ones stay");
         return;
       }
-      if (!this.#areReplaced) return;
       const old = this.#current.get(place);
       this.#current.set(place, worker);
       if (old === undefined) continue;

@@ -1,3 +1,4 @@
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { buildStep } from "../../support/process/build-step.ts";
 import type { ClientProgram } from "../../support/clients/client-program.ts";
@@ -9,6 +10,10 @@ describeClient({ name: "openapi-typescript and openapi-fetch", build });
 
 async function build(): Promise<ClientProgram> {
   const folder = layOutRecipe("openapi-fetch");
+  // The versions of the generators whose clients are tried in test/openapi.
+  for (const file of ["package.json", "package-lock.json"]) {
+    cpSync(join(projectFolder, "test/generators", file), join(folder, file));
+  }
   await buildStep("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], { folder });
   await buildStep("node_modules/.bin/openapi-typescript", [openApiFile, "--output", "openapi.d.ts"], { folder });
   const nodeTypes = ["--typeRoots", join(projectFolder, "node_modules/@types")];

@@ -10,7 +10,8 @@ function timesSaid({ stderr }: CommandLine, message: string): number {
   return stderr().split(`"msg":"${message}"`).length - 1;
 }
 
-const bothListen = /(?:"msg":"listening"(?:.|\n)*){2}/;
+const listening = (times: number): RegExp => new RegExp(`(?:"msg":"listening"(?:.|\\n)*){${times}}`);
+const bothListen = listening(2);
 
 describe("two workers", () => {
   let folder: TempFolder;
@@ -67,5 +68,16 @@ describe("two workers", () => {
     other.process.kill("SIGTERM");
     expect(await other.end()).toBe(0);
     expect(timesSaid(other, "stopped")).toBe(2);
+  });
+
+  test("end when it is told to stop while it replaces them, and none is started after that", async () => {
+    await using other = serve();
+    await other.find(bothListen);
+    other.process.kill("SIGUSR2");
+    await other.find(listening(3));
+    other.process.kill("SIGTERM");
+    expect(await other.end()).toBe(0);
+    expect(timesSaid(other, "stopped")).toBe(timesSaid(other, "listening"));
+    expect(other.stderr()).not.toContain("ERR_WORKER_ENDED");
   });
 });

@@ -20,11 +20,9 @@ export interface UserProject {
 /** The tarballs of the packages, by the names that they are installed as. */
 export type Tarballs = Readonly<Record<"@plantstore/gateway" | "@plantstore/operators" | "plantstore", string>>;
 
-/** Packs what `npm run build` has made, into a folder. */
-export function packAll(folder: string): Tarballs {
-  const built = ["gateway", "operators", "plantstore"].map((name) => join(projectFolder, "dist", name));
-  execFileSync("npm", ["pack", "--silent", "--pack-destination", folder, ...built], { cwd: folder, stdio: "pipe" });
-  return tarballsIn(folder);
+/** Returns the tarballs that the script of this suite has packed. */
+export function packed(): Tarballs {
+  return tarballsIn(join(projectFolder, "dist"));
 }
 
 /** Returns the tarballs that are in a folder. */

@@ -1,0 +1,36 @@
+import { dirname, join, resolve } from "node:path";
+import { rolldown } from "rolldown";
+import { dts } from "rolldown-plugin-dts";
+
+// Sources name each other by `.ts`, and so do their declarations.
+const declarationsOfSources = {
+  name: "declarations-of-sources",
+  resolveId: {
+    order: "pre",
+    filter: { id: /^\..*\.ts$/ },
+    handler: (specifier: string, importer = ""): string => resolve(dirname(importer), declarationOf(specifier)),
+  },
+} as const;
+
+function declarationOf(file: string): string {
+  return file.replace(/(?:\.d)?\.ts$/, ".d.ts");
+}
+
+/**
+ * Rolls up the types that a package's entries lead to: a file for each entry, and what several of them need in
+ * `types/`. Names that no entry exports stay inside.
+ *
+ * @param declarations - the folder of the package's declarations, as tsc makes them
+ * @param paths - the entries, by their paths in that folder without an ending
+ * @param built - the folder to write to
+ */
+export async function bundleTypes(declarations: string, paths: readonly string[], built: string): Promise<void> {
+  const bundle = await rolldown({
+    input: Object.fromEntries(paths.map((path) => [path, join(declarations, `${path}.d.ts`)])),
+    external: /^[^./]/,
+    plugins: [declarationsOfSources, dts({ dtsInput: true, generator: "oxc", tsconfig: false })],
+  });
+  const names = { entryFileNames: "[name].d.ts", chunkFileNames: "types/[name].d.ts" };
+  await bundle.write({ dir: built, minifyInternalExports: false, ...names });
+  await bundle.close();
+}
