@@ -25,6 +25,7 @@ export interface MessageReader {
 }
 
 const scope = {
+  hasOwn: Object.hasOwn,
   readAlone,
   readBool,
   readInt64,

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf } from "./fields.ts";
-import { literal, switchText } from "../made-code/index.ts";
+import { isInherited, literal, switchText } from "../made-code/index.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
 /** Names for what the text of a reader refers to. */
@@ -113,6 +113,9 @@ if (at !== stop) throw unsure;`;
   /** What the field has so far. */
   #before(): string {
     const { oneof, localName } = this.#field;
+    // Otherwise a method of all objects would be read into.
+    if (oneof === undefined && isInherited(localName))
+      return `(hasOwn(message, ${literal(localName)}) ? ${this.#property} : undefined)`;
     return oneof === undefined
       ? this.#property
       : `(${this.#property}.case === ${literal(localName)} ? ${this.#property}.value : undefined)`;

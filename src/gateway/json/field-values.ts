@@ -38,7 +38,11 @@ export function createFieldSetter(field: DescField): FieldSetter {
 
 /** Reads the value of a field; `undefined` when it is not set, or another member of its oneof is. */
 export function loadField(fields: FieldValues, field: DescField): unknown {
-  if (field.oneof === undefined) return fields[field.localName];
+  if (field.oneof === undefined) {
+    const value = fields[field.localName];
+    // Every object has methods, such as `hasOwnProperty`.
+    return typeof value === "function" ? undefined : value;
+  }
   const group = asFieldValues(fields[field.oneof.localName]);
   return group["case"] === field.localName ? group["value"] : undefined;
 }
@@ -64,18 +68,6 @@ export function localFormOf(field: DescField & { readonly message: DescMessage }
   }
   const bare = field.fieldKind === "message" && field.oneof === undefined && isWrapperDesc(field.message);
   return bare ? "unwrapped" : "message";
-}
-
-/** Returns whether the test is true of a message type, or of one that it may contain at any depth. */
-export function mayHold(
-  desc: DescMessage,
-  test: (desc: DescMessage) => boolean,
-  seen: Set<DescMessage> = new Set(),
-): boolean {
-  if (test(desc)) return true;
-  if (seen.has(desc)) return false;
-  seen.add(desc);
-  return desc.fields.some(({ message }) => message !== undefined && mayHold(message, test, seen));
 }
 
 /** Sets a property, even one named `__proto__`, which a plain assignment would take for the prototype. */

@@ -2,24 +2,22 @@
  * Which message is this JSON? Strict proto3 JSON, with int64 read from the source text and never through a double.
  *
  * Flow: bytes → UTF-8 text → the value that `JSON.parse` makes of it (parse-plain) → message, by code that is made for
- * its type (made-reader, made-reader-text, plain-values). Where that may lose something, and where something is wrong,
+ * its type (made-reader, plain-values). Where that may lose something, and where something is wrong,
  * the text is read once more: tokens (json-scanner) → fields by descriptor (message-reader, field-reader,
  * well-known-readers) → message, or what is wrong with which field. That way is the truth, the other one is five times
  * as fast. A value in a URL is spelled as in JSON, too: text-forms parses both.
  *
  * Where no code may be made at all, as in pages, read-exact is used by itself.
  *
- * Back: message → objects, by code that is made for its type (made-writer, made-writer-text, json-forms, json-elements)
- * → text, by `JSON.stringify`. Again what is rare or wrong goes another way, to which the text is held: message → text
- * (message-writer, field-writer, well-known-writers, value-writers).
+ * Back: message → objects, by code that is made for its type (made-writer), or without code by closures (message-forms),
+ * of the same forms of values (json-forms, json-elements) → text, by `JSON.stringify`.
  */
 export { type BodyRules, createJsonFieldReader, type JsonFieldReader, readJson, readPartialJson } from "./read-json.ts";
 export { readJsonExactly } from "./read-exact.ts";
 export type { ReadJsonOptions, ReadServiceJsonOptions } from "./read-options.ts";
 export { anyToJson, createJsonFieldWriter, createJsonMessageWriter, type WriteJsonOptions } from "./write-json.ts";
-export { createMessageWriters } from "./message-writer.ts";
-export { createFieldWriter, type FieldWriter, writeField } from "./field-writer.ts";
-export type { JsonStyle, MessageWriters } from "./write-context.ts";
+export { createFieldForm, createMessageForms } from "./message-forms.ts";
+export type { JsonStyle } from "./write-context.ts";
 export {
   asFieldValues,
   createFieldSetter,

@@ -1,54 +1,57 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { refuse } from "../made-code/index.ts";
-import type { ToJson } from "./write-context.ts";
+import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
+import type { JsonForm } from "./write-context.ts";
 
-/** Returns a list whose items are as JSON has them, or `whenEmpty`. @throws unsure unless all are of the type */
-export function listAs(items: unknown, type: string, whenEmpty: JsonValue | undefined): JsonValue | undefined {
-  if (!isPlainArray(items)) return refuse();
-  if (items.length === 0) return whenEmpty;
-  for (let index = 0; index < items.length; index++) if (typeof items[index] !== type) return refuse();
-  return items;
+/** Returns a value in its form. @throws TypeError for a value of another type */
+export function valueToJson(value: unknown, form: JsonForm): JsonValue {
+  if (typeof form !== "string") return form.toJson(value);
+  // The form names the type; the others narrow it.
+  const isJson = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+  return isJson && typeof value === form ? value : refuseType(`a ${form}`, value);
 }
 
-/** Returns a list of what becomes of items, or `whenEmpty`. */
-export function listBy(items: unknown, form: ToJson, whenEmpty: JsonValue | undefined): JsonValue | undefined {
-  if (!isPlainArray(items)) return refuse();
+/**
+ * Returns a list of items in their form, or `whenEmpty`: the list itself where its items are as JSON has them.
+ *
+ * @throws TypeError for what is no list
+ */
+export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Empty): JsonValue[] | Empty {
+  if (!Array.isArray(items)) return refuseType("a list", items);
   if (items.length === 0) return whenEmpty;
+  // By index, which sees the holes of a list.
+  if (typeof form === "string") {
+    for (let index = 0; index < items.length; index++)
+      if (typeof items[index] !== form) refuseType(`a ${form}`, items[index]);
+    return "toJSON" in items ? Array.from<JsonValue>(items) : items;
+  }
   const list: JsonValue[] = [];
   for (let index = 0; index < items.length; index++) list.push(form.toJson(items[index]));
   return list;
 }
 
-/** Returns a map whose values are as JSON has them, or `whenEmpty`. @throws unsure unless all are of the type */
-export function mapAs(entries: unknown, type: string, whenEmpty: JsonValue | undefined): JsonValue | undefined {
-  if (!isPlainObject(entries)) return refuse();
-  let isEmpty = true;
-  for (const key in entries) {
-    isEmpty = false;
-    if (typeof entries[key] !== type) return refuse();
-  }
-  return isEmpty ? whenEmpty : entries;
+/** Returns an object of the values of a map in their form, or `whenEmpty`: the map itself, as {@link listToJson}. */
+export function mapToJson<Empty>(entries: unknown, form: JsonForm, whenEmpty: Empty): JsonObject | Empty {
+  const values = asFieldValues(entries);
+  if (isEmpty(values)) return whenEmpty;
+  if (typeof form === "string" && isOfType(values, form)) return values;
+  const object: JsonObject = {};
+  for (const key of Object.keys(values)) setOwn(object, key, valueToJson(values[key], form));
+  return object;
 }
 
-/** Returns an object of what becomes of the values of a map, or `whenEmpty`. */
-export function mapBy(entries: unknown, form: ToJson, whenEmpty: JsonValue | undefined): JsonValue | undefined {
-  if (!isPlainObject(entries)) return refuse();
-  const keys = Object.keys(entries);
-  // An object takes a member of this name for its prototype.
-  if (keys.includes("__proto__")) return refuse();
-  const object: Record<string, JsonValue> = {};
-  for (const key of keys) object[key] = form.toJson(entries[key]);
-  return keys.length === 0 ? whenEmpty : object;
+function isEmpty(values: FieldValues): boolean {
+  for (const _ in values) return false;
+  return true;
 }
 
-/** Returns whether something is an object of no class, and has no say in how it becomes JSON. */
-export function isPlainObject(value: unknown): value is JsonObject {
-  if (typeof value !== "object" || value === null || "toJSON" in value) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
+// Whether JSON.stringify writes an object as it is: its values are of the type, and no method says otherwise.
+function isOfType(values: FieldValues, type: string): values is JsonObject {
+  if ("toJSON" in values) return false;
+  for (const key in values) if (typeof values[key] !== type) return false;
+  return true;
 }
 
-/** Returns whether something is an array that has no say in how it becomes JSON. */
-export function isPlainArray(value: unknown): value is JsonValue[] {
-  return Array.isArray(value) && !("toJSON" in value);
+/** Throws the error for a value of another type. */
+export function refuseType(expected: string, value: unknown): never {
+  throw new TypeError(`${typeof value} where ${expected} should be`);
 }

@@ -1,14 +1,19 @@
 import {
   type DescEnum,
+  type DescField,
   type DescMessage,
   isMessage,
   type JsonObject,
   type JsonValue,
+  type Message,
   type MessageShape,
   ScalarType,
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import {
+  type Any,
+  AnySchema,
+  anyUnpack,
   DurationSchema,
   FieldMaskSchema,
   isWrapperDesc,
@@ -19,28 +24,37 @@ import {
   TimestampSchema,
   type Value,
   ValueSchema,
-  type WktWrapperDesc,
 } from "@bufbuild/protobuf/wkt";
-import { refuse } from "../made-code/index.ts";
+import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { printFieldMask } from "./field-mask.ts";
-import { asFieldValues, setOwn } from "./field-values.ts";
-import { isPlainArray, isPlainObject } from "./json-elements.ts";
+import { asFieldValues, localFormOf, setOwn } from "./field-values.ts";
+import { mapToJson, refuseType, valueToJson } from "./json-elements.ts";
+import { shortEnumName } from "./names.ts";
 import { printDuration, printTimestamp } from "./times.ts";
-import { enumNames } from "./value-writers.ts";
-import type { JsonStyle, ToJson } from "./write-context.ts";
+import type { JsonForm, JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
-/** How values become those of JSON, or their type if they are that already. */
-export type JsonForm = "string" | "boolean" | "number" | ToJson;
+/** Returns the form of the values of a field, or of its elements, as protobuf-es stores them. */
+export function fieldForm(field: DescField, forms: MessageForms): JsonForm {
+  const { message } = field;
+  if (message === undefined)
+    return field.enum === undefined ? scalarForm(field.scalar, forms.style) : enumForm(field.enum, forms.style);
+  const local = localFormOf({ ...field, message });
+  if (local === "json-object") return { toJson: plainObjectToJson };
+  if (local === "unwrapped" && isWrapperDesc(message)) return scalarForm(message.fields[0].scalar, forms.style);
+  return forms.of(message);
+}
 
-/** Returns the form of a scalar type. What is no finite number becomes `null` in a field of integers. */
-export function scalarJsonForm(scalar: ScalarType, { int64Numbers }: JsonStyle): JsonForm {
+// What is no finite number becomes `null` in a field of integers.
+function scalarForm(scalar: ScalarType, { int64Numbers }: JsonStyle): JsonForm {
   switch (scalar) {
     case ScalarType.STRING:
       return "string";
     case ScalarType.BOOL:
       return "boolean";
     case ScalarType.BYTES:
-      return { toJson: (value) => (value instanceof Uint8Array ? base64Encode(value) : refuse()) };
+      return {
+        toJson: (value) => (value instanceof Uint8Array ? base64Encode(value) : refuseType("a Uint8Array", value)),
+      };
     case ScalarType.FLOAT:
     case ScalarType.DOUBLE:
       return { toJson: floatToJson };
@@ -56,46 +70,61 @@ export function scalarJsonForm(scalar: ScalarType, { int64Numbers }: JsonStyle):
 }
 
 function floatToJson(value: unknown): JsonValue {
-  if (typeof value !== "number") return refuse();
+  if (typeof value !== "number") return refuseType("a number", value);
   return Number.isFinite(value) ? value : String(value);
 }
 
 function longToText(value: unknown): string {
   if (typeof value === "bigint") return String(value);
-  // As text where `jstype` asks for it.
-  return typeof value === "string" ? value : refuse();
+  // As text where `jstype` asks for it. protobuf-es takes either, and a number.
+  if (typeof value === "string") return value;
+  return Number.isInteger(value) ? String(value) : refuseType("a 64-bit integer", value);
 }
 
 function longToNumber(value: unknown): JsonValue {
-  if (typeof value !== "bigint") return refuse();
-  const number = Number(value);
-  return Number.isSafeInteger(number) ? number : String(value);
+  const text = longToText(value);
+  const number = Number(text);
+  return Number.isSafeInteger(number) && text === String(number) ? number : text;
 }
 
-/** Returns the form of an enum. */
-export function enumJsonForm(desc: DescEnum, style: JsonStyle): JsonForm {
+function enumForm(desc: DescEnum, style: JsonStyle): JsonForm {
   if (desc.typeName === "google.protobuf.NullValue") return { toJson: () => null };
   if (style.enumAsInteger === true) return "number";
-  const names = enumNames(desc, style);
-  return { toJson: (value) => names.get(value) ?? (typeof value === "number" ? value : refuse()) };
+  const names = new Map<unknown, string>(
+    desc.values.map(({ number }) => [number, nameOf(desc, number, style.shortEnumNames === true)]),
+  );
+  return { toJson: (value) => names.get(value) ?? valueToJson(value, "number") };
 }
 
-/** The form of a google.protobuf.Struct that is stored as a plain object. */
-export const plainObjectForm: ToJson = {
-  toJson: (value) => (isPlainObject(value) && Object.values(value).every(isJson) ? value : refuse()),
-};
-
-function isJson(value: unknown): boolean {
-  if (typeof value === "string" || typeof value === "boolean" || value === null) return true;
-  if (typeof value === "number") return Number.isFinite(value);
-  // A copy, because an array may have holes, of which every() knows nothing.
-  if (isPlainArray(value)) return [...value].every(isJson);
-  return isPlainObject(value) && Object.values(value).every(isJson);
+// Of values with the same number, the first one gives the name. protobuf-es has JSON names of them since 2.12.
+function nameOf(desc: DescEnum, number: number, short: boolean): string {
+  const named: { readonly name: string; readonly jsonName?: string } | undefined = desc.value[number];
+  const { name = "", jsonName = name } = named ?? {};
+  // A JSON name of its own has no prefix to leave out.
+  return (short && jsonName === name ? shortEnumName(desc, name) : undefined) ?? jsonName;
 }
 
-/** Returns the form of a well-known type that has one of its own; `undefined` for every other type, and for Any. */
-export function wellKnownJsonForm(desc: DescMessage, style: JsonStyle): ToJson | undefined {
+// A google.protobuf.Struct that is stored as a plain object.
+function plainObjectToJson(value: unknown): JsonObject {
+  return mapToJson(value, { toJson: plainValueToJson }, {});
+}
+
+function plainValueToJson(value: unknown): JsonValue {
+  if (typeof value === "string" || typeof value === "boolean" || value === null) return value;
+  if (typeof value === "number") return finite(value);
+  return Array.isArray(value) ? Array.from(value, plainValueToJson) : plainObjectToJson(value);
+}
+
+function finite(value: number): number {
+  if (Number.isFinite(value)) return value;
+  throw new Error("a google.protobuf.Value cannot be NaN or infinite");
+}
+
+/** Returns the form of a well-known type that has one of its own; `undefined` for every other type. */
+export function wellKnownForm(desc: DescMessage, forms: MessageForms): ToJson | undefined {
   switch (desc.typeName) {
+    case "google.protobuf.Any":
+      return formOf(AnySchema, (any) => unpackedToJson(any, forms));
     case "google.protobuf.Timestamp":
       return formOf(TimestampSchema, printTimestamp);
     case "google.protobuf.Duration":
@@ -105,56 +134,67 @@ export function wellKnownJsonForm(desc: DescMessage, style: JsonStyle): ToJson |
     case "google.protobuf.Struct":
       return formOf(StructSchema, structToJson);
     case "google.protobuf.Value":
-      return formOf(ValueSchema, valueToJson);
+      return formOf(ValueSchema, kindToJson);
     case "google.protobuf.ListValue":
-      return formOf(ListValueSchema, listToJson);
-    default:
-      return isWrapperDesc(desc) ? wrapperForm(desc, style) : undefined;
+      return formOf(ListValueSchema, listValueToJson);
+    default: {
+      if (!isWrapperDesc(desc)) return undefined;
+      const form = scalarForm(desc.fields[0].scalar, forms.style);
+      return formOf<DescMessage>(desc, (wrapper) => valueToJson(asFieldValues(wrapper)["value"], form));
+    }
   }
 }
 
 function formOf<Desc extends DescMessage>(desc: Desc, toJson: (message: MessageShape<Desc>) => JsonValue): ToJson {
-  return { toJson: (value) => (isMessage(value, desc) ? toJson(value) : refuse()) };
+  return { toJson: (value) => (isMessage(value, desc) ? toJson(value) : refuseMessage(desc.typeName)) };
 }
 
-function wrapperForm(desc: WktWrapperDesc, style: JsonStyle): ToJson {
-  const form = scalarJsonForm(desc.fields[0].scalar, style);
-  return formOf<DescMessage>(desc, (wrapper) => {
-    const { value } = asFieldValues(wrapper);
-    return typeof form === "string" ? ofType(form, value) : form.toJson(value);
-  });
+/** Throws the error for what is no message of a type. */
+export function refuseMessage(typeName: string): never {
+  throw new TypeError(`not a ${typeName}`);
 }
 
-function ofType(type: "string" | "boolean" | "number", value: unknown): JsonValue {
-  if (typeof value !== type) return refuse();
-  return typeof value === "string" || typeof value === "boolean" || typeof value === "number" ? value : refuse();
+function unpackedToJson(any: Any, forms: MessageForms): JsonObject {
+  if (any.typeUrl === "") return {};
+  const { registry } = forms.style;
+  const message = registry && anyUnpack(any, registry);
+  const desc = message && registry?.getMessage(message.$typeName);
+  if (message === undefined || desc === undefined)
+    throw new Error(`the type ${JSON.stringify(any.typeUrl)} of an Any is not in the registry`);
+  return packedToJson(any.typeUrl, desc, message, forms);
+}
+
+/** Returns a message as a google.protobuf.Any: with its type, and under `value` if it has a JSON form of its own. */
+export function packedToJson(typeUrl: string, desc: DescMessage, message: Message, forms: MessageForms): JsonObject {
+  const value = forms.of(desc).toJson(message);
+  const isObject = typeof value === "object" && !Array.isArray(value) && !hasCustomJsonRepresentation(desc);
+  return { "@type": typeUrl, ...(isObject ? value : { value }) };
 }
 
 function structToJson({ fields }: Struct): JsonObject {
   const json: JsonObject = {};
-  for (const [key, value] of Object.entries(fields)) setOwn(json, key, valueToJson(value));
+  for (const [key, value] of Object.entries(fields)) setOwn(json, key, kindToJson(value));
   return json;
 }
 
-function listToJson({ values }: ListValue): JsonValue[] {
-  return values.map(valueToJson);
+function listValueToJson({ values }: ListValue): JsonValue[] {
+  return values.map(kindToJson);
 }
 
-function valueToJson({ kind }: Value): JsonValue {
+function kindToJson({ kind }: Value): JsonValue {
   switch (kind.case) {
     case "nullValue":
       return null;
     case "structValue":
       return structToJson(kind.value);
     case "listValue":
-      return listToJson(kind.value);
+      return listValueToJson(kind.value);
     case "numberValue":
-      return Number.isFinite(kind.value) ? kind.value : refuse();
+      return finite(kind.value);
     case "boolValue":
-      return typeof kind.value === "boolean" ? kind.value : refuse();
     case "stringValue":
-      return typeof kind.value === "string" ? kind.value : refuse();
+      return kind.value;
     default:
-      return refuse();
+      throw new Error("a google.protobuf.Value has no value");
   }
 }

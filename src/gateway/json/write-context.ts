@@ -8,25 +8,20 @@ export interface JsonStyle extends Partial<JsonWriteOptions> {
   readonly shortEnumNames?: boolean;
 }
 
-/** Writes messages of one type. */
-export interface MessageWriter {
-  /** @throws Error when the value is no message of the type, or cannot be written */
-  write(message: unknown): string;
-  /** Writes the message as a google.protobuf.Any of this type. */
-  writeAny(typeUrl: string, message: unknown): string;
+/** Makes what `JSON.stringify` writes, for values of one type. */
+export interface ToJson {
+  /** @throws Error when the value is not of the type, or cannot be written */
+  toJson(value: unknown): JsonValue;
 }
+
+/** How values become those of JSON, or their type if they are that already. */
+export type JsonForm = "string" | "boolean" | "number" | ToJson;
 
 /**
- * The writers of message types, under the same options; each is compiled on first use, because a message type may
- * contain itself, and because nearly all of what is defined is never written.
+ * The forms of message types, in one style; each is compiled on first use, because a message type may contain itself,
+ * and because nearly all of what is defined is never written.
  */
-export interface MessageWriters {
-  readonly options: JsonStyle;
-  of(desc: DescMessage): MessageWriter;
-}
-
-/** Makes what `JSON.stringify` writes, for values of a message: the quick way of a {@link MessageWriter}. */
-export interface ToJson {
-  /** @throws unsure, or anything else, where the exact writer has to decide */
-  toJson(value: unknown): JsonValue;
+export interface MessageForms {
+  readonly style: JsonStyle;
+  of(desc: DescMessage): ToJson;
 }

@@ -1,9 +1,10 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, JsonWriteOptions, Message } from "@bufbuild/protobuf";
-import { createFieldWriter, writeField } from "./field-writer.ts";
-import { createMadeWriters, writeQuickly } from "./made-writer.ts";
-import { createMessageWriters } from "./message-writer.ts";
+import { valueToJson } from "./json-elements.ts";
+import { fieldForm, packedToJson } from "./json-forms.ts";
+import { makeForm } from "./made-writer.ts";
+import { createFieldForm, createMessageForms, zeroOf } from "./message-forms.ts";
 import { oncePer } from "./once-per.ts";
-import type { JsonStyle, ToJson } from "./write-context.ts";
+import type { JsonStyle, MessageForms } from "./write-context.ts";
 
 /** Options of {@link createJsonMessageWriter}: those of Connect. */
 export type WriteJsonOptions = Partial<JsonWriteOptions>;
@@ -21,38 +22,40 @@ export function createJsonMessageWriter(
   desc: DescMessage,
   options: JsonStyle = noOptions,
 ): (message: Message) => string {
-  const { exact, made } = writersOf(options);
-  return (message) => {
-    const quick = made.of(desc);
-    const written = quick && writeQuickly(quick, message);
-    return written?.text ?? exact.of(desc).write(message);
-  };
+  const form = formsOf(options).of(desc);
+  return (message) => JSON.stringify(form.toJson(message));
 }
 
 /**
- * Creates the function that writes one field of a message; it returns `undefined` when the field would be left out.
+ * Creates the function that writes one field of a message, its zero where a message would leave it out.
  *
  * Other fields are ignored, so that none of them can make the writing fail.
  */
-export function createJsonFieldWriter(field: DescField, options: JsonStyle): (message: Message) => string | undefined {
-  const { exact, made } = writersOf(options);
-  const writer = createFieldWriter(field, exact);
-  let quick: ToJson | undefined;
-  return (message) => {
-    const written = (quick ??= made.ofField(field)) && writeQuickly(quick, message);
-    return written === undefined ? writeField(writer, message) : written.text;
-  };
+export function createJsonFieldWriter(field: DescField, options: JsonStyle): (message: Message) => string {
+  const forms = formsOf(options);
+  const toJson = createFieldForm(field, forms);
+  const zero = zeroToJson(field, forms);
+  return (message) => JSON.stringify(toJson(message) ?? zero);
+}
+
+function zeroToJson(field: DescField, forms: MessageForms): JsonValue {
+  switch (field.fieldKind) {
+    case "list":
+      return [];
+    case "map":
+      return {};
+    case "message":
+      return null;
+    default:
+      return valueToJson(zeroOf(field), fieldForm(field, forms));
+  }
 }
 
 /** Writes a message as a google.protobuf.Any: with its type, and under `value` if the type has its own JSON form. */
 export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: WriteJsonOptions): JsonObject {
-  const json: JsonValue = JSON.parse(writersOf(options).exact.of(desc).writeAny(typeUrl, message));
-  if (typeof json === "object" && json !== null && !Array.isArray(json)) return json;
-  throw new TypeError("an Any is an object");
+  const json: JsonObject = JSON.parse(JSON.stringify(packedToJson(typeUrl, desc, message, formsOf(options))));
+  return json;
 }
 
 // What is compiled is kept as long as its options, which a gateway has one object of.
-const writersOf = oncePer((options: JsonStyle) => ({
-  exact: createMessageWriters(options),
-  made: createMadeWriters(options),
-}));
+const formsOf = oncePer((options: JsonStyle) => createMessageForms(options, makeForm));

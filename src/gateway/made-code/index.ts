@@ -3,7 +3,7 @@
  * messages. What they consist of is the matter of those rooms. No sockets.
  */
 export { makeFunction, mayMakeCode } from "./make-function.ts";
-export { type MessageClass, messageClass } from "./message-class.ts";
+export { isInherited, type MessageClass, messageClass } from "./message-class.ts";
 export { switchText } from "./switch-text.ts";
 export { literal, TypeScope } from "./type-scope.ts";
 export { refuse, unsure } from "./unsure.ts";

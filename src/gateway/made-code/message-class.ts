@@ -5,6 +5,11 @@ import { literal, TypeScope } from "./type-scope.ts";
 /** A constructor of messages without a field set. */
 export type MessageClass = new () => Message;
 
+/** Returns whether every object has a property of this name, so that a message has one without having the field. */
+export function isInherited(name: string): boolean {
+  return name in Object.prototype;
+}
+
 const classes = new WeakMap<DescMessage, MessageClass>();
 
 /**

@@ -214,7 +214,7 @@ test.each<{ name: string; desc: DescMessage; message: Message }>([
       nesteds: [{ text: "a" }, {}],
       labels: { a: "b", "": "" },
       nestedById: { "7": { number: 7n } },
-      counts: { true: 1 },
+      counts: { true: 1, false: 2 },
       palette: { a: Color.RED },
       blobByName: { a: Uint8Array.of(1) },
       nested: { text: "a", number: 1n },

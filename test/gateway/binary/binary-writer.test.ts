@@ -41,7 +41,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
       nesteds: [{ text: "a" }, {}],
       labels: { a: "b", "": "", ["__proto__"]: "own" },
       nestedById: { "7": { number: 7n } },
-      counts: { true: 1 },
+      counts: { true: 1, false: 2 },
       palette: { a: Color.RED },
       wInt64: 5n,
       time: { seconds: 1n, nanos: 1 },

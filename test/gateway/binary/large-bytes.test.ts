@@ -22,7 +22,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { createBinaryWriter } from "../../../src/gateway/binary/large-bytes.ts";
 import { writeEnvelope } from "../../../src/gateway/protocols/envelope.ts";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { HttpBodySchema } from "../../../src/gateway/gen/google/api/httpbody_pb.ts";
 import { FileService } from "../../gen/files/v1/files_pb.ts";
 import { SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { within } from "../../support/deadline.ts";

@@ -4,7 +4,7 @@ import { numRunsOf, testSeed } from "../../support/test-seed.ts";
 import { isSince } from "../../support/peer-version.ts";
 
 /** Each makes types of its own and some hundred messages of them. */
-const seeds = numRunsOf(20);
+const seeds = numRunsOf(10);
 
 // Older versions of protobuf-es read and write some of them in another way.
 test.runIf(isSince("@bufbuild/protobuf", "2.16"))(

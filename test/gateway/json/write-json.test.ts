@@ -1,8 +1,10 @@
-import { create, toJsonString } from "@bufbuild/protobuf";
+import { create, createFileRegistry, toJsonString } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { makeBooks } from "../../support/gateway/books.ts";
-import { createJsonMessageWriter, type WriteJsonOptions } from "../../../src/gateway/json/index.ts";
-import { createMadeWriters, writeQuickly } from "../../../src/gateway/json/made-writer.ts";
+import { anyToJson, createJsonMessageWriter, type WriteJsonOptions } from "../../../src/gateway/json/index.ts";
+import { makeForm } from "../../../src/gateway/json/made-writer.ts";
+import { createMessageForms } from "../../../src/gateway/json/message-forms.ts";
 import { SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { BookSchema, ListBooksResponseSchema } from "../../gen/library/v1/library_pb.ts";
 import { Dice } from "../../support/dice.ts";
@@ -55,21 +57,77 @@ test.each([255, 256, 257, 512, 600])("a list of %i items is written whole and in
   expect(createJsonMessageWriter(ListBooksResponseSchema)(list)).toBe(toJsonString(ListBooksResponseSchema, list));
 });
 
-test("whatever the message, code made for its type writes it as the exact writer does, or not at all", () => {
-  const ways = { quick: 0, left: 0 };
+test("whatever the message, code made for its type writes it as closures do, or refuses it with the same words", () => {
+  const outcomes = { written: 0, refused: 0 };
   const first = testSeed * 1_000_003;
-  for (let i = 0; i < numRunsOf(1_000); i++) {
-    const { quick, left } = writeRandomJson(first + i);
-    ways.quick += quick;
-    ways.left += left;
+  for (let i = 0; i < numRunsOf(500); i++) {
+    const { written, refused } = writeRandomJson(first + i);
+    outcomes.written += written;
+    outcomes.refused += refused;
   }
-  expect(ways.quick).toBeGreaterThan(ways.left / 2);
+  // Older versions of protobuf-es refuse more of what is odd.
+  expect(outcomes.written).toBeGreaterThan(outcomes.refused / 2);
+  expect(outcomes.refused).toBeGreaterThan(0);
 });
 
-test("what services usually answer is written by made code", () => {
-  const [book] = makeBooks(1);
-  const writer = createMadeWriters({}).of(BookSchema);
-  expect(writer && book && writeQuickly(writer, book)).toEqual({ text: book && toJsonString(BookSchema, book) });
+class Labels {
+  readonly language = "en";
+
+  toJSON(): string {
+    return "other";
+  }
+}
+
+class Authors extends Array<string> {
+  toJSON(): string {
+    return "other";
+  }
+}
+
+test.each([
+  ["a list", { authors: Object.assign(["Flora"], { toJSON: () => "other" }) }, '{"authors":["Flora"]}'],
+  ["a list of a class", { authors: Authors.of("Flora") }, '{"authors":["Flora"]}'],
+  ["a map", { labels: { language: "en", toJSON: "text" } }, '{"labels":{"language":"en","toJSON":"text"}}'],
+  ["a map of a class", { labels: new Labels() }, '{"labels":{"language":"en"}}'],
+])("%s of texts is written as it is, whatever its toJSON says", (_name, fields, text) => {
+  expect(createJsonMessageWriter(BookSchema)(Object.assign(create(BookSchema), fields))).toBe(text);
+});
+
+// A hole, too, is no text.
+const holed = ["Flora"];
+holed.length = 2;
+
+test.each([
+  ["a list with a number", { authors: ["Flora", 1] }, "number where a string should be"],
+  ["a list with a hole", { authors: holed }, "undefined where a string should be"],
+  ["no list", { authors: "Flora" }, "string where a list should be"],
+  ["a map with a number", { labels: { language: "en", binding: 1 } }, "number where a string should be"],
+  ["no map", { labels: null }, "not a message"],
+])("%s in the place of texts is refused", (_name, fields, words) => {
+  const message = Object.assign(create(BookSchema), fields);
+  expect(() => createJsonMessageWriter(BookSchema)(message)).toThrow(words);
+});
+
+test("an Any has no members that are left out, whoever looks at it before it is text", () => {
+  const json = anyToJson("type.googleapis.com/library.v1.Book", BookSchema, create(BookSchema, { title: "Roots" }), {});
+  expect(Object.keys(json)).toEqual(["@type", "title"]);
+});
+
+test.each([
+  ["another", ["same", "same"], '{"same":"a"}'],
+  ["the prototype", ["__proto__"], '{"__proto__":"a"}'],
+])("no member is lost whose name is that of %s", (_name, jsonNames, text) => {
+  const field = { type: FieldDescriptorProto_Type.STRING, label: FieldDescriptorProto_Label.OPTIONAL };
+  const fields = jsonNames.map((jsonName, at) => ({ ...field, name: `f${at}`, number: at + 1, jsonName }));
+  const file = { name: "odd.proto", syntax: "proto3", messageType: [{ name: "Odd", field: fields }] };
+  const odd = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getMessage("Odd");
+  const message = odd && Object.assign(create(odd), { f0: "a" });
+  expect(odd && message && createJsonMessageWriter(odd)(message)).toBe(text);
+});
+
+test("what services usually answer is written by made code, whose objects have all members of the type", () => {
+  const json = createMessageForms({}, makeForm).of(BookSchema).toJson(create(BookSchema));
+  expect(Object.keys(json ?? {})).toHaveLength(BookSchema.fields.length);
 });
 
 test("a list of a Struct is written as it is, whatever its toJSON says", () => {

@@ -1,6 +1,6 @@
 import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
-import { createMadeWriters, writeQuickly } from "../../../src/gateway/json/made-writer.ts";
-import { createMessageWriters } from "../../../src/gateway/json/message-writer.ts";
+import { makeForm } from "../../../src/gateway/json/made-writer.ts";
+import { createMessageForms } from "../../../src/gateway/json/message-forms.ts";
 import type { JsonStyle } from "../../../src/gateway/json/write-context.ts";
 import { Dice } from "../dice.ts";
 import { randomBytes } from "./random-bytes.ts";
@@ -8,8 +8,8 @@ import { putSomethingOdd } from "./odd-values.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "./random-message.ts";
 import { randomTypes as rollTypes } from "./random-types.ts";
 
-/** Who writes a message: the code that is made for its type, or the exact writer, to which it is left. */
-export type Way = "quick" | "left";
+/** Whether a message has JSON. */
+export type Outcome = "written" | "refused";
 
 const styles: readonly JsonStyle[] = [
   {},
@@ -18,43 +18,44 @@ const styles: readonly JsonStyle[] = [
   { useProtoFieldName: true, enumAsInteger: true },
   { shortEnumNames: true, alwaysEmitImplicit: true, useProtoFieldName: true },
 ];
-const writers = styles.map((style) => ({ exact: createMessageWriters(style), made: createMadeWriters(style) }));
+const forms = styles.map((style) => ({
+  made: createMessageForms(style, makeForm),
+  closures: createMessageForms(style),
+}));
 
-/** Writes a message as JSON both ways, in each style. Throws unless the quick way has the same text, or none. */
-export function writeJsonBothWays(desc: DescMessage, message: Message): Way {
-  let way: Way = "left";
-  for (const [index, { exact, made }] of writers.entries()) {
-    const writer = made.of(desc);
-    const quick = writer && writeQuickly(writer, message);
-    if (quick === undefined) continue;
-    way = "quick";
-    const text = textOf(() => exact.of(desc).write(message));
-    if (quick.text !== text)
-      throw new Error(`${desc.typeName}, style ${index}: ${String(quick.text)} instead of ${String(text)}`);
+/** Writes a message as JSON both ways, in each style. Throws unless both have the same text, or the same error. */
+export function writeJsonBothWays(desc: DescMessage, message: Message): Outcome {
+  let outcome: Outcome = "refused";
+  for (const [index, { made, closures }] of forms.entries()) {
+    const one = attempt(() => JSON.stringify(made.of(desc).toJson(message)));
+    const other = attempt(() => JSON.stringify(closures.of(desc).toJson(message)));
+    if (one.text !== other.text || one.problem !== other.problem)
+      throw new Error(`${desc.typeName}, style ${index}: ${JSON.stringify(one)} instead of ${JSON.stringify(other)}`);
+    if (one.text !== undefined) outcome = "written";
   }
-  return way;
+  return outcome;
 }
 
-function textOf(write: () => string): string | undefined {
+function attempt(write: () => string): { readonly text?: string; readonly problem?: string } {
   try {
-    return write();
-  } catch {
-    return undefined;
+    return { text: write() };
+  } catch (error) {
+    return { problem: String(error) };
   }
 }
 
-/** Writes random messages both ways, as they are and with a value that may not belong there, and counts the ways. */
-export function writeRandomJson(seed: number): Record<Way, number> {
+/** Writes random messages both ways, as they are and with a value that may not belong there, and counts what came of it. */
+export function writeRandomJson(seed: number): Record<Outcome, number> {
   const dice = new Dice(seed);
-  const ways = { quick: 0, left: 0 };
+  const outcomes = { written: 0, refused: 0 };
   for (const message of seed % 20 === 0 ? readRandom(dice) : [rollOne(dice)]) {
     if (message === undefined) continue;
-    ways[writeJsonBothWays(message.desc, message.message)] += 1;
+    outcomes[writeJsonBothWays(message.desc, message.message)] += 1;
     if (Object.keys(message.message).length < 2) continue;
     putSomethingOdd(message.message, dice);
-    ways[writeJsonBothWays(message.desc, message.message)] += 1;
+    outcomes[writeJsonBothWays(message.desc, message.message)] += 1;
   }
-  return ways;
+  return outcomes;
 }
 
 interface Typed {

@@ -3,7 +3,7 @@ import { isMessage, toJson, toJsonString } from "@bufbuild/protobuf";
 import { type Any, AnySchema, anyUnpack, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { hasCustomJsonRepresentation } from "../../../src/gateway/json/custom-form.ts";
 import { printFieldMask } from "../../../src/gateway/json/field-mask.ts";
-import { asFieldValues, loadField, mayHold, setOwn } from "../../../src/gateway/json/field-values.ts";
+import { asFieldValues, loadField, setOwn } from "../../../src/gateway/json/field-values.ts";
 import { oncePer } from "../../../src/gateway/json/once-per.ts";
 
 type WriteJsonOptions = Partial<JsonWriteOptions>;
@@ -38,7 +38,16 @@ function messageToJson(desc: DescMessage, message: Message, options: WriteJsonOp
     const value = maskedFieldToJson(field, message, options);
     if (value !== undefined) setOwn(json, jsonNameOf(field, options), value);
   }
-  return json;
+  return inOrder(json, desc, options);
+}
+
+// Fields by their numbers, and then extensions.
+function inOrder(json: JsonObject, desc: DescMessage, options: WriteJsonOptions): JsonObject {
+  const fields = desc.fields.toSorted((one, other) => one.number - other.number);
+  const names = new Set([...fields.map((field) => jsonNameOf(field, options)), ...Object.keys(json)]);
+  const ordered: JsonObject = {};
+  for (const name of names) if (Object.hasOwn(json, name)) setOwn(ordered, name, json[name]);
+  return ordered;
 }
 
 function packedToJson(any: Any, options: WriteJsonOptions): JsonValue {
@@ -85,6 +94,14 @@ const typesOfMasks: ReadonlySet<string> = new Set([FieldMaskSchema.typeName, Any
 const mayHoldMask = oncePer((desc: DescMessage): boolean =>
   mayHold(desc, ({ typeName }) => typesOfMasks.has(typeName)),
 );
+
+/** Returns whether the test is true of a message type, or of one that it may contain at any depth. */
+function mayHold(desc: DescMessage, test: (desc: DescMessage) => boolean, seen: Set<DescMessage> = new Set()): boolean {
+  if (test(desc)) return true;
+  if (seen.has(desc)) return false;
+  seen.add(desc);
+  return desc.fields.some(({ message }) => message !== undefined && mayHold(message, test, seen));
+}
 
 function jsonNameOf(field: DescField, options: WriteJsonOptions): string {
   return options.useProtoFieldName === true ? field.name : field.jsonName;

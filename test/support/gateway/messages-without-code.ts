@@ -3,16 +3,16 @@ import { createBinaryReader, createBinaryWriter } from "../../../src/gateway/bin
 import { mayMakeCode } from "../../../src/gateway/made-code/index.ts";
 import { hasDeclaredWireTypes } from "../../../src/gateway/binary/wire-types.ts";
 import { createJsonMessageWriter, readPartialJson } from "../../../src/gateway/json/index.ts";
-import { createMessageWriters } from "../../../src/gateway/json/message-writer.ts";
+import { createMessageForms } from "../../../src/gateway/json/message-forms.ts";
 import { Dice } from "../dice.ts";
 import { randomBytes } from "./random-bytes.ts";
 import { randomTypes } from "./random-types.ts";
 import { isSameValue } from "./same-value.ts";
 
 // A program for a node that makes no code: reads and writes random messages of random types as the gateway does, and prints
-// how many were as protobuf-es has them, and as JSON, as the exact reader and writer have them.
+// how many were as protobuf-es has them, and as JSON, as the exact reader and the closures of the writer have them.
 
-const exact = createMessageWriters({});
+const exact = createMessageForms({});
 const types = 20;
 const messagesPerType = 20;
 let same = 0;
@@ -31,7 +31,7 @@ for (let seed = 0; seed < types; seed += 1) {
       const gotBytes = expected && attempt(() => Uint8Array.from(write(expected)));
       const expectedBytes = expected && attempt(() => toBinary(desc, expected));
       const text = expected && attempt(() => writeJson(expected));
-      const expectedText = expected && attempt(() => exact.of(desc).write(expected));
+      const expectedText = expected && attempt(() => JSON.stringify(exact.of(desc).toJson(expected)));
       const [gotJson, expectedJson] = [undefined, { paths: [], repeated: 0 }].map((notes) =>
         attempt(() => readPartialJson(desc, text ?? "", {}, undefined, undefined, notes).message),
       );

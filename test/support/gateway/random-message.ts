@@ -23,8 +23,8 @@ import {
   isWrapperDesc,
 } from "@bufbuild/protobuf/wkt";
 import { isRequiredField } from "../../../src/gateway/json/index.ts";
-import { file_google_api_annotations } from "../../gen/google/api/annotations_pb.ts";
-import { file_google_api_http } from "../../gen/google/api/http_pb.ts";
+import { file_google_api_annotations } from "../../../src/gateway/gen/google/api/annotations_pb.ts";
+import { file_google_api_http } from "../../../src/gateway/gen/google/api/http_pb.ts";
 import { file_kitchensink_v1_kitchen_sink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy } from "../../gen/kitchensink/v1/legacy_pb.ts";
 import { file_kitchensink_v1_shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
