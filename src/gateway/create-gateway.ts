@@ -29,7 +29,7 @@ export interface Gateway extends FetchGateway {
   readonly handler: NodeHandler;
   /**
    * Listens on one port, or one Unix socket, for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`,
-   * such as EADDRINUSE.
+   * such as EADDRINUSE, and when the gateway has been drained, be it meanwhile.
    *
    * Publishes each request on node's diagnostics channels `http.server.request.start` and `http.server.response.finish`
    * while anybody subscribes to one of them. The messages have the members of node's own: `socket` and `server`

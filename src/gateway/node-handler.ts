@@ -87,7 +87,7 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
       if (parsed instanceof HttpProblem) return refuse(exchange, parsed);
       exchange.body.onData(parsed, true);
     }
-    serve(exchange, match, contextValues && (() => contextValues(request)));
+    serve(exchange, match, () => contextValues?.(request));
   };
   return handle;
 }

@@ -399,7 +399,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     });
 
     test("but not what matches by its path alone", async () => {
-      await using server = await serve(version, mount({ fallback: application }));
+      await using server = await serve(version, mount({ fallback: application, limits: { urlBytes: 8192 } }));
       const wrongMethod = await exchange(server.address, version, {
         httpMethod: "PUT",
         path: waterBedProcedure,
@@ -412,6 +412,8 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
         header: [["content-type", "text/plain"] as const],
       };
       expect((await exchange(server.address, version, wrongType)).httpStatus).toBe(415);
+      const tooLong = { ...water, path: `${waterBedProcedure}?${"long".repeat(3000)}` };
+      expect((await exchange(server.address, version, tooLong)).httpStatus).toBe(414);
     });
   });
 

@@ -27,11 +27,12 @@ import {
   type UnaryProcedure,
   type UnaryProtocol,
 } from "../protocols/index.ts";
-import { toConnectError, toFault } from "./call-error.ts";
+import { completed, toConnectError, toFault } from "./call-error.ts";
 import { unserved, unwritten } from "./faults.ts";
+import type { AdmitRequest } from "./hooks.ts";
 
-/** Learns how a call ended, and decides which error answers a failure. */
-export interface CallOwner {
+/** The request that a call is of: learns how it ended, and decides which error answers a failure. */
+export interface CallOwner extends AdmitRequest {
   /** Returns the error to answer with for what a handler or an interceptor has thrown. */
   toError(thrown: unknown, context: HandlerContext): ConnectError;
   /** Called once: with `undefined` when the answer is a message, otherwise with the error. */
@@ -61,13 +62,15 @@ export interface CallInit<P extends Procedure, W extends CallProtocol> {
  */
 export abstract class Call<P extends Procedure, W extends CallProtocol> implements AbortReceiver, BodyReceiver {
   readonly view: CallView;
+  readonly owner: CallOwner;
   /** Why {@link signal} aborted, or would have if it had been read; `undefined` until then. */
   ended: unknown;
+  /** Is told of that, as the listeners of {@link signal} are. */
+  endListener: { handleEvent(): void } | undefined;
   protected done = false;
   protected readonly exchange: Exchange;
   protected readonly procedure: P;
   protected readonly protocol: W;
-  readonly #owner: CallOwner;
   readonly #timeoutMs: number | undefined;
   #controller: AbortController | undefined;
   #stopDeadline: (() => void) | undefined;
@@ -77,7 +80,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.exchange = init.exchange;
     this.procedure = init.procedure;
     this.protocol = init.protocol;
-    this.#owner = init.owner;
+    this.owner = init.owner;
     this.#timeoutMs = init.timeoutMs;
     this.view = new CallView(this, init);
   }
@@ -172,7 +175,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     // Writing an answer may end its stream, which reports back before this runs.
     if (this.done) return;
     this.end(error);
-    this.#owner.settled(error);
+    this.owner.settled(error);
   }
 
   /**
@@ -202,7 +205,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
 
   /** Ends the call with the error for what its handler or an interceptor has thrown. */
   protected failHandling(thrown: unknown): void {
-    if (!this.done) this.fail(this.#owner.toError(thrown, this.view));
+    if (!this.done) this.fail(this.owner.toError(thrown, this.view));
   }
 
   /** Ends the call, and answers with an error. */
@@ -210,12 +213,12 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     if (this.done) return;
     const error = toConnectError(thrown, unserved);
     this.end(error);
-    this.#owner.failing(error);
+    this.owner.failing(error);
     // The error cannot be written, for example because its details do not serialize.
     const giveUp = (fault: unknown): void => {
       this.exchange.reset();
       this.protocol.release?.();
-      this.#owner.faulted(fault);
+      this.owner.faulted(fault);
     };
     let written: void | Promise<void> = undefined;
     try {
@@ -224,7 +227,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
       giveUp(fault);
     }
     // Settled after writing, so that the owner can read the status of the answer.
-    if (!(written instanceof Promise)) return this.#owner.settled(error);
+    if (!(written instanceof Promise)) return this.owner.settled(error);
     // A coding of the program's own may never end, and no deadline and no client ends this call any more.
     const late = Promise.withResolvers<void>();
     const stop = startDeadline(this.errorCodingMsMax, late.resolve);
@@ -234,7 +237,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     });
     void Promise.race([written, uncoded])
       .catch(giveUp)
-      .then(() => this.#owner.settled(error))
+      .then(() => this.owner.settled(error))
       .finally(stop);
   }
 
@@ -272,6 +275,7 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
   #abort(reason: unknown): void {
     this.ended ??= reason;
     this.#controller?.abort(reason);
+    this.endListener?.handleEvent();
   }
 }
 
@@ -390,11 +394,7 @@ const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {
 
 function noTimeout(): undefined {}
 
-// Whole, as Connect's own: its clients put it into the header of calls that a handler makes, where a fraction is an
-// error. Rounded down, so that such a call does not outlive this one.
+// Whole, as the header of calls that a handler makes must have it; rounded down, so that these do not outlive this one.
 function timeLeft(deadlineMs: number): () => number {
   return () => Math.floor(deadlineMs - performance.now());
 }
-
-/** The abort reason of every call that succeeded. Shared, because a new DOMException costs as much as ten aborts. */
-const completed = new DOMException("This operation was aborted", "AbortError");

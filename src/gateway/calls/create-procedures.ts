@@ -19,6 +19,7 @@ import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@
 import { codedError } from "../errors/index.ts";
 import { createReachableRegistry, oncePer, type ReadJsonOptions } from "../json/index.ts";
 import { type CallView, toUnaryResponse } from "./call.ts";
+import type { AdmitRequest } from "./hooks.ts";
 import {
   createMethodCodecs,
   type MessageInit,
@@ -197,6 +198,13 @@ function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
   const { header, signal, contextValues } = request;
   if (signal.aborted) throw signal.reason;
   return Object.assign({}, call.view, { requestHeader: header, signal, values: contextValues });
+}
+
+/** Returns the request that a handler's call is of, whatever interceptors have put in the place of its parts. */
+export function requestOf(context: HandlerContext): AdmitRequest {
+  const { call } = context as Partial<CallView>;
+  if (call === undefined) throw new TypeError("a handler was called with the context of another server");
+  return call.owner;
 }
 
 async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {

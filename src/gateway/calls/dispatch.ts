@@ -186,6 +186,7 @@ class ServedRequest implements AdmitRequest, CallOwner {
   }
 
   addToAnswer(name: string, value: string): void {
+    if (ownFields.test(name)) return;
     this.#exchange.addedFields = [...this.#exchange.addedFields, name, value];
   }
 
@@ -354,6 +355,10 @@ class RequestHeader implements HeaderReader {
     return this.#exchange.get(name);
   }
 }
+
+/** What the gateway says of content and connection itself; two of one would be none (RFC 9110 §5.3). */
+const ownFields =
+  /^(?:connection|content-(?:encoding|length|type)|date|keep-alive|proxy-connection|trailer|transfer-encoding|upgrade)$/i;
 
 /** Returns the id by which the client knows a request: that of its answer, or else the one that it has sent. */
 function requestIdOf({ addedFields, common }: Exchange): string | undefined {

@@ -34,7 +34,8 @@ export interface AdmitRequest {
   /** The context values that the interceptors and the handler of this request will see. */
   readonly contextValues: ContextValues;
   /**
-   * Adds a header field to the answer, be it a message or an error. Has no effect once the header is sent. A name
+   * Adds a header field to the answer, be it a message or an error. Has no effect once the header is sent, nor for
+   * what the gateway itself says of content and connection, such as `Content-Type`, `Content-Length` and `Date`. A name
    * or value that HTTP does not allow makes the answer a fault (RFC 9110 §5.5).
    */
   addToAnswer(name: string, value: string): void;

@@ -43,11 +43,20 @@ export interface Unmatched {
   readonly fields: HeaderFields;
 }
 
-/** An RPC at its path, and what requests of each content type ask for there. */
-interface RpcPath {
-  readonly kind: "rpc-path";
+/** An RPC at its path. */
+class RpcPath {
+  readonly kind = "rpc-path";
   readonly procedure: Procedure;
-  readonly targets: RpcTargets;
+  #targets: RpcTargets | undefined;
+
+  constructor(procedure: Procedure) {
+    this.procedure = procedure;
+  }
+
+  /** What requests of each content type ask for there; made for the first one, because many RPCs never have any. */
+  get targets(): RpcTargets {
+    return (this.#targets ??= createRpcTargets(this.procedure));
+  }
 }
 
 /** Everything that a request can ask for, indexed by path. */
@@ -78,7 +87,7 @@ export function createMatchTable(
     if (procedure !== undefined) procedureOf.set(binding, procedure);
   }
   const paths = new PathIndex<RpcPath | EndpointTarget>([
-    ...procedures.map((procedure) => [prefix + procedure.name, rpcPathOf(procedure)] as const),
+    ...procedures.map((procedure) => [prefix + procedure.name, new RpcPath(procedure)] as const),
     ...endpoints.map((endpoint) => [fullPathOf(endpoint, prefix), targetOf(endpoint)] as const),
   ]);
   return { paths, rest, procedureOf, prefix };
@@ -91,10 +100,6 @@ export function fullPathOf({ atRoot, path }: Endpoint, prefix: string): string {
 
 function targetOf(endpoint: Endpoint): EndpointTarget {
   return { kind: "endpoint", protocol: "rest", procedure: undefined, endpoint, httpMethods: methodsOf(endpoint) };
-}
-
-function rpcPathOf(procedure: Procedure): RpcPath {
-  return { kind: "rpc-path", procedure, targets: createRpcTargets(procedure) };
 }
 
 /** The parts of a request that its match depends on. */

@@ -40,7 +40,7 @@ export function createFetchHandler(serving: Serving): FetchHandler {
     }
     if (problem !== undefined) refuse(exchange, problem);
     else if (exchange.isBodyRead) refuse(exchange, bodyWasRead());
-    else serve(exchange, withoutGrpc(match), contextValues && (() => contextValues));
+    else serve(exchange, withoutGrpc(match), () => contextValues);
     return await exchange.response;
   };
 }

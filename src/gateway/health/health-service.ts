@@ -43,7 +43,7 @@ export function createHealthService({ readiness, services }: HealthOptions): Ser
   const statusNow = (): Status => (readiness.obstacles().length === 0 ? Status.SERVING : Status.NOT_SERVING);
   const watchers = new Set<Watcher>();
   let timer: NodeJS.Timeout | undefined;
-  readiness.draining.addEventListener("abort", () => watchers.forEach(({ wake }) => wake()));
+  readiness.draining.addEventListener("abort", look);
 
   function enter(signal: AbortSignal): Watcher {
     if (watchers.size >= watchersMax)
@@ -67,10 +67,9 @@ export function createHealthService({ readiness, services }: HealthOptions): Ser
     timer = undefined;
   }
 
-  // One check for all watchers. Those of an unknown service only need to know about the drain.
+  /** Has each stream check the status again, if it is waiting. */
   function look(): void {
-    const status = statusNow();
-    for (const { sent, wake } of watchers) if (sent !== status && sent !== Status.SERVICE_UNKNOWN) wake();
+    for (const { wake } of watchers) wake();
   }
 
   return {

@@ -28,25 +28,56 @@ export function createMethodCodecs(
   options: UniversalHandlerOptions,
   jsonRules: ReadJsonOptions,
 ): MethodCodecs {
-  const { input, output } = method;
-  const { binaryOptions, jsonOptions, writeMaxBytes } = options;
-  const readBinary = createBinaryReader(input, binaryOptions);
-  const writeBinary = createBinaryWriter(output, binaryOptions);
-  const writeJson = createJsonMessageWriter(output, jsonOptions);
-  return {
-    binary: {
-      decode: (bytes) => decode(input, () => readBinary(bytes)),
-      // Many RPCs return google.protobuf.Empty, and to encode nothing costs as much as to encode something.
-      encode: (message) =>
-        output.fields.length === 0 && message.$unknown === undefined
-          ? noBytes
-          : serialize(() => writeBinary(message), writeMaxBytes),
-    },
-    json: {
-      decode: (bytes) => readJson(input, bytes, jsonRules),
-      encode: (message) => serialize(() => toUtf8(writeJson(message)), writeMaxBytes),
-    },
-  };
+  return { binary: new BinaryCodec(method, options), json: new JsonCodec(method, options, jsonRules) };
+}
+
+/** Like {@link JsonCodec}, makes what reads and writes with its first call: of many RPCs, a process may serve few. */
+class BinaryCodec implements Codec {
+  readonly #method: DescMethod;
+  readonly #options: UniversalHandlerOptions;
+  #read: ReturnType<typeof createBinaryReader> | undefined;
+  #write: ReturnType<typeof createBinaryWriter> | undefined;
+
+  constructor(method: DescMethod, options: UniversalHandlerOptions) {
+    this.#method = method;
+    this.#options = options;
+  }
+
+  decode(bytes: Uint8Array): Message {
+    const { input } = this.#method;
+    const read = (this.#read ??= createBinaryReader(input, this.#options.binaryOptions));
+    return decode(input, () => read(bytes));
+  }
+
+  encode(message: Message): Uint8Array {
+    const { output } = this.#method;
+    // Many RPCs return google.protobuf.Empty, and to encode nothing costs as much as to encode something.
+    if (output.fields.length === 0 && message.$unknown === undefined) return noBytes;
+    const write = (this.#write ??= createBinaryWriter(output, this.#options.binaryOptions));
+    return serialize(() => write(message), this.#options.writeMaxBytes);
+  }
+}
+
+class JsonCodec implements Codec {
+  readonly #method: DescMethod;
+  readonly #options: UniversalHandlerOptions;
+  readonly #rules: ReadJsonOptions;
+  #write: ReturnType<typeof createJsonMessageWriter> | undefined;
+
+  constructor(method: DescMethod, options: UniversalHandlerOptions, rules: ReadJsonOptions) {
+    this.#method = method;
+    this.#options = options;
+    this.#rules = rules;
+  }
+
+  decode(bytes: Uint8Array): Message {
+    return readJson(this.#method.input, bytes, this.#rules);
+  }
+
+  encode(message: Message): Uint8Array {
+    const write = (this.#write ??= createJsonMessageWriter(this.#method.output, this.#options.jsonOptions));
+    return serialize(() => toUtf8(write(message)), this.#options.writeMaxBytes);
+  }
 }
 
 // A malformed message is the client's mistake; connect-node answers Internal here.

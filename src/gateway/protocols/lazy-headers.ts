@@ -137,10 +137,11 @@ function toHeaders(fields: HeaderFields): Headers {
 // first use: naming Headers loads node's HTTP client, a fifth of start-up.
 Object.setPrototypeOf(LazyHeaders.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
 
-// RFC 9110 §7.6.1, RFC 9113 §8.2.2; and the length of the message, which the carrier sets.
+// RFC 9110 §7.6.1, RFC 9113 §8.2.2; and the length of the message and its date, which the carrier sets.
 const connectionFields: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
+  "date",
   "http2-settings",
   "keep-alive",
   "proxy-connection",

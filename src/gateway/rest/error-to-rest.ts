@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { toUtf8 } from "../carriers/index.ts";
 import { codedError, errorCodeOf, type GatewayErrorCode } from "../errors/index.ts";
 import { anyToJson, type WriteJsonOptions } from "../json/index.ts";
 
@@ -39,8 +40,6 @@ export interface ErrorRecordWriter {
   readonly isDefault: boolean;
 }
 
-const utf8 = new TextEncoder();
-
 /**
  * Creates the error writer of a gateway.
  *
@@ -54,7 +53,7 @@ export function createErrorRecordWriter(policy?: ErrorRecordPolicy, registry?: R
   const recordOf = policy ?? standard;
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
     const { httpStatus, body, contentType = "application/json" } = recordOf(error, failure);
-    return { httpStatus, contentType, body: utf8.encode(JSON.stringify(body)) };
+    return { httpStatus, contentType, body: toUtf8(JSON.stringify(body)) };
   };
   return Object.assign(write, { isDefault: policy === undefined });
 }

@@ -57,4 +57,5 @@ export {
   type TemplateSegment,
   type TemplateVariable,
 } from "./path-template.ts";
+export { createNameFilter } from "./name-filter.ts";
 export { findUpdateMask } from "./update-mask.ts";

@@ -1,7 +1,6 @@
-import type { DescEnum, DescField, DescMessage, JsonValue, Message, ScalarType } from "@bufbuild/protobuf";
-import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
+import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { toUtf8 } from "../carriers/index.ts";
-import { createJsonFieldWriter, createJsonMessageWriter, type JsonStyle, shortEnumName } from "../json/index.ts";
+import { createJsonFieldWriter, createJsonMessageWriter } from "../json/index.ts";
 import { findProtoField } from "./field-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 import { RuleProblem } from "./rule-problem.ts";
@@ -46,39 +45,11 @@ export function createJsonWriter(
   if (responseBody === "") return createJsonMessageWriter(output, options);
   const field = findProtoField(output, responseBody);
   if (field === undefined) throw new RuleProblem(`response_body "${responseBody}" is no field of ${output.typeName}`);
-  const write = createJsonFieldWriter(field, options);
-  const zero = JSON.stringify(zeroJson(field, options));
-  return (message) => write(message) ?? zero;
+  // JSON leaves out fields that are zero, but a whole body has to be something.
+  return createJsonFieldWriter(field, options);
 }
 
 /** Returns the answer of a call that succeeded with this JSON. */
 export function jsonResponse(json: string): RestResponse {
   return { httpStatus: 200, contentType, body: toUtf8(json) };
-}
-
-// JSON leaves out fields that are zero, but a whole body has to be something.
-function zeroJson(field: DescField, { shortEnumNames, int64Numbers }: JsonStyle): JsonValue {
-  switch (field.fieldKind) {
-    case "list":
-      return [];
-    case "map":
-      return {};
-    case "enum":
-      return zeroOfEnum(field.enum, shortEnumNames === true);
-    case "message":
-      return null;
-    default:
-      return zeroScalarJson(field.scalar, int64Numbers === true);
-  }
-}
-
-function zeroOfEnum(desc: DescEnum, short: boolean): JsonValue {
-  const name = desc.values[0]?.name ?? 0;
-  return (short && name !== 0 ? shortEnumName(desc, name) : undefined) ?? name;
-}
-
-function zeroScalarJson(scalar: ScalarType, int64Numbers: boolean): JsonValue {
-  const zero = scalarZeroValue(scalar, true);
-  if (int64Numbers && zero === "0") return 0;
-  return zero instanceof Uint8Array ? "" : zero;
 }

@@ -34,10 +34,8 @@ const elementLengthMax = 1024;
 function startOfElement(field: string, end: number): number | undefined {
   let at = end;
   while (at > 0 && field[at - 1] !== ",") {
-    const opening: number = field[at - 1] === '"' ? openingQuote(field, at - 1) : at - 1;
-    if (opening < 0) return undefined;
-    at = opening;
-    if (end - at > elementLengthMax) return undefined;
+    at = field[at - 1] === '"' ? openingQuote(field, at - 1) : at - 1;
+    if (at < 0 || end - at > elementLengthMax) return undefined;
   }
   return at;
 }
@@ -46,7 +44,7 @@ function startOfElement(field: string, end: number): number | undefined {
 function openingQuote(field: string, closing: number): number {
   let at = field.lastIndexOf('"', closing - 1);
   // RFC 9110 §5.6.4: a quotation mark that follows a backslash is part of the text.
-  while (at > 0 && closing - at <= elementLengthMax && field[at - 1] === "\\") at = field.lastIndexOf('"', at - 2);
+  while (closing - at <= elementLengthMax && field[at - 1] === "\\") at = field.lastIndexOf('"', at - 2);
   return closing === 0 ? -1 : at;
 }
 

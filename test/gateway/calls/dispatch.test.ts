@@ -176,6 +176,15 @@ describe("what is told of an answer", () => {
     ]);
   });
 
+  test("leads to one place: no rule has the path of an endpoint that lies below the same prefix", async () => {
+    const selector = "greenhouse.v1.GreenhouseService.WaterBed";
+    const rest: GatewayOptions["rest"] = { rules: [{ selector, pattern: { case: "post", value: root.path } }] };
+    const options = { requestPathPrefix: "/api", rest };
+    await using _ = await startGreenhouse({}, { ...options, endpoints: [root] });
+    const below = startGreenhouse({}, { ...options, endpoints: [{ ...root, atRoot: false }] });
+    await expect(below).rejects.toThrow("has the path of an RPC or an endpoint");
+  });
+
   test("shows no credential when all of it is logged", async () => {
     const logged: string[] = [];
     const onAnswer: GatewayOptions["onAnswer"] = (answer) => {

@@ -19,13 +19,25 @@ const odd = [
   { name: "no value", header: undefined },
 ];
 
+/** What the gateway says itself, whatever a handler sets. */
+const carrierFields: readonly Field[] = [
+  ["content-length", "1"],
+  ["connection", "x-odd"],
+  ["Date", "Thu, 01 Jan 1970 00:00:00 GMT"],
+  ["transfer-encoding", "x-odd"],
+];
+
+/** What it says itself, whatever a hook adds. */
+const ownFields: readonly Field[] = [...carrierFields, ["Content-Type", "text/x-odd"], ["content-encoding", "x-odd"]];
+
 /** Puts in the place of header or trailer what a request asks for. */
 const interceptor: Interceptor = (next) => async (request) => {
   const response = await next(request);
   const asked = request.header.get("x-odd");
   const place = request.header.get("x-place") ?? "header";
-  const header = asked === "its own" ? request.header : odd[Number(asked)]?.header;
-  return { ...response, [place]: header };
+  if (asked === "set") for (const [name, value] of carrierFields) response.header.set(name, value);
+  const replaced = asked === "its own" ? request : odd[Number(asked)];
+  return replaced === undefined ? response : { ...response, [place]: replaced.header };
 };
 
 const reported: string[] = [];
@@ -42,6 +54,10 @@ const gateway = await openEveryCarrier({
     rules: [
       { selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern: { case: "get", value: "/readings" } },
     ],
+  },
+  onRequest: (request) => {
+    if (request.header.get("x-odd") !== "added") return;
+    for (const [name, value] of ownFields) request.addToAnswer(name, value);
   },
   onFault: (_, what) => reported.push(what),
 });
@@ -128,4 +144,17 @@ describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
     expect(answer.header).toContainEqual(["x-odd", "its own"]);
     expect(reported).toEqual([]);
   });
+
+  test.each(["added", "set"])("what the gateway says itself is there once, and as if none was %s", async (how) => {
+    const plain = await gateway.ask(carrier, way.request([["x-odd", "none"]]));
+    const answer = await gateway.ask(carrier, way.request([["x-odd", how]]));
+    expect(dated(answer)).toEqual(dated(plain));
+    expect(way.codeOf(answer)).toBe(0);
+    expect(reported).toEqual([]);
+  });
 });
+
+/** The header of an answer, of whose date the day is enough. */
+function dated({ header }: HttpAnswer): readonly Field[] {
+  return header.map(([name, value]) => (name === "date" ? [name, value.slice(0, 16)] : [name, value]));
+}

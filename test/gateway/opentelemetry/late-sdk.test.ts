@@ -2,6 +2,7 @@ import { propagation, trace } from "@opentelemetry/api";
 import type { HandlerContext } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { traceIdsOf } from "../../../src/gateway/opentelemetry/index.ts";
+import { spanOf } from "../../../src/gateway/opentelemetry/request-context.ts";
 import { exchange } from "../../support/gateway/wire-format.ts";
 import { registerSdk } from "../../support/telemetry/register-sdk.ts";
 import { reading, startTraced } from "../../support/telemetry/traced-greenhouse.ts";
@@ -25,7 +26,8 @@ test("a call without an SDK has no context, and one with baggage has that, with 
   const seen: unknown[] = [];
   const look = (_: unknown, { values }: HandlerContext): object => {
     const shelf = propagation.getActiveBaggage()?.getEntry("shelf")?.value;
-    seen.push([trace.getActiveSpan()?.spanContext() !== undefined, shelf, traceIdsOf(values) !== undefined]);
+    const isActive = trace.getActiveSpan()?.spanContext() !== undefined;
+    seen.push([isActive, shelf, traceIdsOf(values) !== undefined, spanOf(values) !== undefined]);
     return {};
   };
   await using greenhouse = await startTraced({ getReading: look });
@@ -42,8 +44,8 @@ test("a call without an SDK has no context, and one with baggage has that, with 
   }
   // Without traces there is a span, which has no ids.
   expect(seen).toEqual([
-    [false, undefined, false],
-    [true, "3", true],
-    [true, "3", false],
+    [false, undefined, false, false],
+    [true, "3", true, true],
+    [true, "3", false, true],
   ]);
 });

@@ -1,8 +1,9 @@
+import { createContextValues } from "@connectrpc/connect";
 import { propagation } from "@opentelemetry/api";
 import type { NodeSDKConfiguration } from "@opentelemetry/sdk-node";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createProxy, type ForwardRules } from "../../../src/gateway/create-proxy.ts";
+import { createProxy, type ForwardRules, type ProxyOptions } from "../../../src/gateway/create-proxy.ts";
 import { withOpenTelemetry } from "../../../src/gateway/opentelemetry/index.ts";
 import type { Field } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
@@ -17,6 +18,7 @@ import { caller, reading, traceparent } from "../../support/telemetry/traced-gre
 async function pass(
   metadata?: ForwardRules,
   header: readonly Field[] = [traceparent, ["baggage", "a=b"]],
+  options: Partial<ProxyOptions> = {},
 ): Promise<Readonly<Record<string, string>>> {
   let got = {};
   await using upstream = await startGreenhouse({
@@ -29,7 +31,7 @@ async function pass(
   const upstreams = [
     { upstream: `http://127.0.0.1:${upstream.address.port}`, descriptors, ...(metadata && { metadata }) },
   ];
-  const proxy = await createProxy(withOpenTelemetry({ upstreams }));
+  const proxy = await createProxy(withOpenTelemetry({ ...options, upstreams }));
   const address = await proxy.listen({ host: "127.0.0.1", port: 0 });
   expect((await exchangeHttp1(address, { ...reading, header })).httpStatus).toBe(200);
   await proxy.close();
@@ -51,6 +53,14 @@ test("what the program sets itself counts above, and other fields of the rules s
   expect(got).toMatchObject({ traceparent: "mine", "x-a": "1" });
   expect(got).not.toHaveProperty("baggage");
   expect(sdk.spans).toHaveLength(1);
+});
+
+test("an interceptor that replaces the context values takes no span from the calls that are passed on", async () => {
+  using sdk = registerSdk();
+  const { traceparent: passed } = await pass(undefined, undefined, {
+    interceptors: [(next) => (request) => next({ ...request, contextValues: createContextValues() })],
+  });
+  expect(passed).toContain(sdk.spans[0]?.spanContext().spanId);
 });
 
 test("without an SDK the caller's fields go through", async () => {

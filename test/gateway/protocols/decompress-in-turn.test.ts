@@ -73,7 +73,7 @@ test("a compression of the program's own holds up no other, although it is never
 
 /** Empty lines, of which 51 bytes in br fill a window of 16 MiB. */
 const bombBytes = 2 ** 24;
-const bombs = 250;
+const bombs = 100;
 /** A message of 70 KB, as its client has it. */
 const text = Buffer.from(JSON.stringify(Array.from({ length: 2_000 }, (_, id) => ({ id, name: `plant ${id ** 3}` }))));
 
@@ -88,7 +88,7 @@ test.each([
       }),
   },
 ])(
-  "a text in $compression.name passes 250 messages that are a thousand times smaller than their content",
+  "a text in $compression.name passes a hundred messages that are a thousand times smaller than their content",
   async ({ compression, compressSync }) => {
     const bomb = compressSync(Buffer.alloc(bombBytes));
     const exchange = openExchange();
@@ -102,7 +102,7 @@ test.each([
     exchange.abortReceiver = undefined;
     await Promise.all(refusals);
     expect(Buffer.from(read).equals(text)).toBe(true);
-    expect(before).toBeLessThan(bombs / 4);
+    expect(before).toBeLessThan(bombs / 2);
   },
 );
 

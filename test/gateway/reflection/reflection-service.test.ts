@@ -133,12 +133,12 @@ test("an extension is found by what it extends and its number", async () => {
   expect((await filesOf({ case: "fileContainingExtension", value }))[0]).toBe("google/api/annotations.proto");
 });
 
-test("the numbers of the extensions of a message are listed", async () => {
-  const [response] = await ask([{ case: "allExtensionNumbersOfType", value: "google.protobuf.MethodOptions" }]);
-  expect(response?.messageResponse).toMatchObject({
-    case: "allExtensionNumbersResponse",
-    value: { baseTypeName: "google.protobuf.MethodOptions", extensionNumber: [72_295_728] },
-  });
+test.each([
+  { baseTypeName: "google.protobuf.MethodOptions", extensionNumber: [72_295_728] },
+  { baseTypeName: "google.protobuf.FieldOptions", extensionNumber: [] },
+])("the numbers of the extensions of $baseTypeName are listed", async (value) => {
+  const [response] = await ask([{ case: "allExtensionNumbersOfType", value: value.baseTypeName }]);
+  expect(response?.messageResponse).toMatchObject({ case: "allExtensionNumbersResponse", value });
 });
 
 test.each<{ name: string; question: Question; errorCode: Code }>([

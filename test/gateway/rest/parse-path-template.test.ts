@@ -100,11 +100,11 @@ describe("parsePathTemplate()", () => {
     expect(() => parsePathTemplate(text)).toThrow(`path template "${text}" ${want}`);
   });
 
-  // Of 11,533 templates one of each shape: the same kinds of segments, variables and characters.
+  // Of 11,533 templates one of each shape: whatever the names are, and however often the same kinds of segments repeat.
   test("parses the templates of the public Google APIs", () => {
     const file = join(import.meta.dirname, "googleapis-path-templates.txt");
     const templates = readFileSync(file, "utf8").trimEnd().split("\n");
-    expect(templates.length).toBeGreaterThan(600);
+    expect(templates.length).toBeGreaterThan(150);
     const changed = templates.filter((text) => {
       const template = parsePathTemplate(text);
       return !isDeepStrictEqual(parsePathTemplate(printPathTemplate(template)), template);

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parsePathTemplate } from "../../../src/gateway/rest/parse-path-template.ts";
 import { RouteTable } from "../../../src/gateway/rest/route-table.ts";
+import { numRunsOf } from "../../support/test-seed.ts";
 
 function tableOf(routes: readonly string[]): RouteTable<string> {
   const table = new RouteTable<string>();
@@ -244,7 +245,7 @@ describe("RouteTable against a naive matcher", () => {
           }
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: numRunsOf(500) },
     );
   });
 });

@@ -77,6 +77,11 @@ describe("Forwarded", () => {
       field: 'for=203.0.113.7;by="_a,_b"',
       want: { address: "203.0.113.7", port: 0 },
     },
+    {
+      name: "escaped quotation marks beside an address",
+      field: 'for=203.0.113.7;by="_a\\"\\"_b"',
+      want: { address: "203.0.113.7", port: 0 },
+    },
     { name: "no syntax at all", field: "203.0.113.7", want: peer },
     { name: "a scheme that is none", field: "for=203.0.113.7;proto=gopher", want: { address: "203.0.113.7", port: 0 } },
     { name: "a host with a user", field: 'for=203.0.113.7;host="a@b"', want: { address: "203.0.113.7", port: 0 } },
