@@ -4,7 +4,7 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { writeEnvelope } from "../../src/gateway/protocols/envelope.ts";
-import { type HttpBody, HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
+import { type HttpBody, HttpBodySchema } from "../../src/gateway/gen/google/api/httpbody_pb.ts";
 import { FileService } from "../gen/files/v1/files_pb.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
 import { dataFrame, frameFlag, headersFrame, openFrames } from "../support/carriers/http2-frames.ts";

@@ -1,5 +1,5 @@
 import { allocateBuffer, noBytes } from "./bytes.ts";
-import { freeChunk, freedBytesMin } from "./free-memory.ts";
+import { freeChunk, freedBytesMin, hastenCollection } from "./free-memory.ts";
 
 /**
  * A body, or a message of one, that is collected in one buffer as it arrives.
@@ -37,16 +37,21 @@ export class CollectedBytes {
   #grow(filledBytes: number): void {
     const { byteLength, announcedBytes } = this;
     const before = this.#buffer;
-    // Memory stays in proportion to what has arrived, whatever was announced.
-    const size =
-      byteLength <= announcedBytes
-        ? Math.min(announcedBytes, growthAnnounced * byteLength)
-        : growthUnknown * before.byteLength;
+    const size = byteLength <= announcedBytes ? sizeOf(announcedBytes, byteLength) : growthUnknown * before.byteLength;
     // Not zeroed, which is safe because only bytes that were written are ever passed on.
     this.#buffer = allocateBuffer(Math.max(byteLength, Math.min(size, this.#limitBytes)));
+    hastenCollection(this.#buffer.byteLength);
     this.#buffer.set(before.subarray(0, filledBytes));
     if (before.byteLength >= freedBytesMin) freeChunk(before);
   }
+}
+
+/** Returns the size of a buffer. It stays in proportion to what has arrived, whatever was announced. */
+function sizeOf(announcedBytes: number, arrivedBytes: number): number {
+  const most = growthAnnounced * arrivedBytes;
+  if (announcedBytes <= most) return announcedBytes;
+  // No more than what is needed until then, because all of it is copied.
+  return Math.min(most, Math.ceil(announcedBytes / growthAnnounced));
 }
 
 // How much memory may be taken before all has arrived, as a multiple of what has arrived.

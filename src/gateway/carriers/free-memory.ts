@@ -34,6 +34,19 @@ export function freeBuffer(buffer: ArrayBufferLike): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
+/**
+ * Brings the next collection of young objects nearer, for a new buffer that only the garbage collector can free.
+ *
+ * That collection takes a millisecond and frees such buffers, too, but 64 MiB of them have to be there before it comes
+ * because of them; V8 marks the whole heap after half as many. So half as much of the young objects' space is used up.
+ */
+export function hastenCollection(bufferBytes: number): void {
+  Array<undefined>(Math.min(bufferBytes >>> 4, usedUpMax));
+}
+
+/** The most that is used up for one buffer, in elements of 8 bytes: 2 MiB, because the heap may have little room. */
+const usedUpMax = 256 * 1024;
+
 /** Returns whether these bytes fill their buffer. Those from node's pool do not. */
 function fillsBuffer({ byteLength, buffer }: Uint8Array): boolean {
   return byteLength === buffer.byteLength;

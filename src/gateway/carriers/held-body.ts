@@ -1,4 +1,5 @@
 import { allocateBuffer, concatBytes } from "./bytes.ts";
+import { freedBytesMin, hastenCollection } from "./free-memory.ts";
 
 /**
  * The part of a body that has arrived and was not read yet, in memory proportional to its length.
@@ -63,6 +64,7 @@ export class HeldBody {
  */
 export function ownPiece(piece: Uint8Array): Uint8Array {
   const { byteLength, buffer } = piece;
+  if (byteLength >= freedBytesMin) hastenCollection(byteLength);
   const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
   if (keepsLittle) return piece;
   const copy = allocateBuffer(byteLength);

@@ -1,5 +1,7 @@
+import { GCProfiler } from "node:v8";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { freeChunk } from "../../../src/gateway/carriers/index.ts";
 import { CollectedBytes } from "../../../src/gateway/carriers/collected-bytes.ts";
 
 describe("collected bytes", () => {
@@ -35,6 +37,30 @@ describe("collected bytes", () => {
       }
     },
   );
+
+  test("take an eighth of the announced length until more has arrived, which is all that is copied", () => {
+    const collected = new CollectedBytes(8000, 10_000);
+    const sizes = [500, 500, 1, 6999].map((length) => {
+      collected.add(new Uint8Array(length));
+      return collected.bytes.buffer.byteLength;
+    });
+    expect(sizes).toEqual([1000, 1000, 8000, 8000]);
+  });
+
+  test("have young objects collected, although these fill little of their space", () => {
+    const piece = new Uint8Array(64 * 1024);
+    const profiler = new GCProfiler();
+    profiler.start();
+    for (let body = 0; body < 256; body++) {
+      const collected = new CollectedBytes(8 * piece.byteLength, 8 * piece.byteLength);
+      for (let i = 0; i < 8; i++) collected.add(piece);
+      // Otherwise the buffers alone bring about a collection.
+      freeChunk(collected.bytes);
+    }
+    const collections = profiler.stop().statistics.filter(({ gcType }) => gcType === "Scavenge");
+    // Half of 128 MiB, where the space has 32 MiB at most.
+    expect(collections.length).toBeGreaterThanOrEqual(2);
+  });
 
   test("are one buffer of the announced length once an eighth has arrived", () => {
     const collected = new CollectedBytes(1000, 2000);

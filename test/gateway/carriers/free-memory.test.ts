@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { freeChunk, isSingleUse, markSingleUse } from "../../../src/gateway/carriers/index.ts";
+import { hastenCollection } from "../../../src/gateway/carriers/free-memory.ts";
 
 const KiB = 1024;
 
@@ -35,4 +36,11 @@ test.each([
   { name: "with others in their buffer", bytes: () => markSingleUse(Buffer.alloc(64 * KiB).subarray(1)), want: false },
 ])("bytes $name are for single use: $want", ({ bytes, want }) => {
   expect(isSingleUse(bytes())).toBe(want);
+});
+
+test("of the heap, 2 MiB are used up for a buffer of any length", () => {
+  const before = process.memoryUsage().heapUsed;
+  hastenCollection(256 * KiB * KiB);
+  // What else is allocated meanwhile is a few kilobytes.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(3 * KiB * KiB);
 });

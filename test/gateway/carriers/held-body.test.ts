@@ -1,3 +1,4 @@
+import { GCProfiler } from "node:v8";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HeldBody, heldBlockBytesMax, ownPiece } from "../../../src/gateway/carriers/held-body.ts";
@@ -30,6 +31,15 @@ describe("a piece that is read at once", () => {
   ])("is not copied where it keeps a chunk of $chunkBytes bytes for $bytes", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(0, bytes);
     expect(ownPiece(piece)).toBe(piece);
+  });
+
+  test("has young objects collected, although these fill little of their space", () => {
+    const profiler = new GCProfiler();
+    profiler.start();
+    for (let piece = 0; piece < 2048; piece++) ownPiece(chunk);
+    const collections = profiler.stop().statistics.filter(({ gcType }) => gcType === "Scavenge");
+    // Half of 128 MiB, where the space has 32 MiB at most.
+    expect(collections.length).toBeGreaterThanOrEqual(2);
   });
 });
 

@@ -51,6 +51,7 @@ export class Listener {
   readonly #servers: Record<HttpMajorVersion, HttpServer>;
   readonly #sockets: OpenConnections;
   #net: Server | undefined;
+  #isOpening = false;
   #handed: HandedConnections | undefined;
   #tls: TlsServer | undefined;
   #cleartext = true;
@@ -86,11 +87,22 @@ export class Listener {
   }
 
   /**
-   * Starts to listen, once. Rejects with the errors of `net.Server`, such as EADDRINUSE, and with a RangeError for a
-   * time that is not above 0.
+   * Starts to listen, once. Rejects with the errors of `net.Server`, such as EADDRINUSE, with a RangeError for a time
+   * that is not above 0, and when it has been drained, be it meanwhile.
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
-    if (this.#net !== undefined) throw withCode(new Error("the gateway is listening already"), "ERR_OPTIONS");
+    if (this.#drained !== undefined) throw drained();
+    if (this.#net !== undefined || this.#isOpening)
+      throw withCode(new Error("the gateway is listening already"), "ERR_OPTIONS");
+    this.#isOpening = true;
+    try {
+      return await this.#open(options);
+    } finally {
+      this.#isOpening = false;
+    }
+  }
+
+  async #open(options: ListenOptions): Promise<BoundAddress> {
     if (options.handedOver === true) this.#handed = await joinSharedPort();
     this.#isUnix = this.#handed === undefined ? options.path !== undefined : this.#handed.address.port === 0;
     if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined)
@@ -104,6 +116,10 @@ export class Listener {
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
     const bound = this.#handed?.address ?? (await bind(server, options));
     this.#net = server;
+    if (this.#drained !== undefined) {
+      this.#leavePort();
+      throw drained();
+    }
     this.#handed?.start((socket) => server.emit("connection", socket));
     return bound;
   }
@@ -196,8 +212,7 @@ export class Listener {
 
   async #closeGracefully(): Promise<void> {
     const closed = this.#net?.listening === true ? once(this.#net, "close") : undefined;
-    this.#net?.close();
-    this.#handed?.leave();
+    this.#leavePort();
     for (const server of Object.values(this.#servers)) server.drain();
     await this.#quiet();
     for (const socket of this.#sockets) socket.destroy();
@@ -205,6 +220,11 @@ export class Listener {
     await closed;
     // Calls that were cut off report that before the caller goes on, perhaps to end the process.
     while (this.#isBusy()) await new Promise(setImmediate);
+  }
+
+  #leavePort(): void {
+    this.#net?.close();
+    this.#handed?.leave();
   }
 
   /** Resolves when all connections have closed, when all have been idle for {@link quietMs}, or at the deadline. */
@@ -221,6 +241,10 @@ export class Listener {
   #isBusy(): boolean {
     return this.#servers.http1.busy || this.#servers.http2.busy;
   }
+}
+
+function drained(): Error {
+  return withCode(new Error("the gateway has been drained"), "ERR_OPTIONS");
 }
 
 // All four, because a proxy may use one port of its own for two addresses of ours.

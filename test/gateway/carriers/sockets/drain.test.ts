@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { connect as connectTcp } from "node:net";
+import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createGateway } from "../../../../src/gateway/index.ts";
@@ -9,6 +11,7 @@ import { startGreenhouse } from "../../../support/gateway/greenhouse.ts";
 import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
 import { openHttp2 } from "../../../support/carriers/http2-connection.ts";
 import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../support/carriers/http2-frames.ts";
+import { createTempFolder } from "../../../support/process/temp-folder.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
@@ -18,9 +21,24 @@ test("a gateway listens once; where the port is taken, it may try another", asyn
   const second = createGateway({ routes: () => {} });
   const { port } = greenhouse.address;
   await expect(second.listen({ port })).rejects.toMatchObject({ code: "EADDRINUSE" });
-  await second.listen();
+  const listening = second.listen();
+  await expect(second.listen()).rejects.toThrow("listening already");
+  await listening;
   await expect(second.listen()).rejects.toThrow("listening already");
   await second.close();
+});
+
+test("a gateway that is drained before it listens leaves nothing open", async () => {
+  using folder = createTempFolder();
+  const path = join(folder.path, "socket");
+  const gateway = createGateway({ routes: () => {} });
+  const listening = gateway.listen({ path });
+  const drained = gateway.drain(0);
+  await expect(listening).rejects.toThrow("has been drained");
+  await drained;
+  expect(existsSync(path)).toBe(false);
+  await expect(gateway.listen({ path })).rejects.toThrow("has been drained");
+  expect(existsSync(path)).toBe(false);
 });
 
 describe("a drain", () => {
