@@ -20,6 +20,7 @@ export interface CallSettings {
   readonly compressMinBytes: number;
   readonly readMaxBytes: number;
   readonly writeMaxBytes: number;
+  readonly waitsForReady: boolean;
 }
 
 /** Makes the messages of one RPC bytes, and bytes messages. What it throws becomes `Internal`. */

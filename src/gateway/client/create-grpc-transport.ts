@@ -64,6 +64,11 @@ export interface GrpcTransportOptions {
    */
   readonly keepaliveMs?: number;
   /**
+   * Whether calls wait, each until its deadline, while no server can be reached or none is healthy, as gRPC's
+   * "wait for ready" has it. Default false: they fail at once.
+   */
+  readonly waitForReady?: boolean;
+  /**
    * When a call that has failed is sent again: `"transparent"`, the default, once if it was certainly not processed;
    * `"off"`, never; or also by a policy, with a back-off and a budget, as long as its answer has not begun.
    */
@@ -126,6 +131,7 @@ class OwnGrpcTransport implements GrpcTransport {
       compressMinBytes,
       readMaxBytes,
       writeMaxBytes,
+      waitsForReady: options.waitForReady ?? false,
     };
   }
 

@@ -9,12 +9,20 @@ import type { ClientMethod } from "./client-method.ts";
 import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
 import { type Retries, transparentRetries } from "./retries.ts";
 
+/** What says that a caller has given up: an AbortSignal, or what costs less. */
+export interface Abandonment {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: "abort", listener: { handleEvent(): void }): void;
+  removeEventListener(type: "abort", listener: { handleEvent(): void }): void;
+}
+
 /** What a call is made with. */
 export interface CallInit {
   readonly upstream: Upstream;
   readonly method: ClientMethod;
   readonly fields: RequestFields;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: Abandonment | undefined;
   /** Milliseconds; `undefined` for no deadline. */
   readonly timeoutMs: number | undefined;
   /** When it is sent again. By default, once if it was certainly not processed. */
@@ -45,6 +53,10 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
     this.method = init.method;
     this.#retries = init.retries ?? transparentRetries;
     this.#startedAtMs = init.timeoutMs === undefined ? 0 : performance.now();
+  }
+
+  get waitsForReady(): boolean {
+    return this.method.settings.waitsForReady;
   }
 
   /** Begins the call. */

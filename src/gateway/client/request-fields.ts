@@ -55,9 +55,10 @@ export function encodeRequestFields(
 ): Uint8Array {
   try {
     const timeout = timeoutMs === undefined ? noBytes : timeoutBlock(timeoutMs);
-    if (fields.length === 0 && attemptsBefore === 0) return timeout;
-    const attempts = attemptsBefore === 0 ? [] : ["grpc-previous-rpc-attempts", String(attemptsBefore)];
-    return Buffer.concat([encodeVarying([...fields, ...attempts]), timeout]);
+    const attempts = attemptsBefore === 0 ? fields : [...fields, "grpc-previous-rpc-attempts", String(attemptsBefore)];
+    if (attempts.length === 0) return timeout;
+    const block = encodeVarying(attempts);
+    return timeoutMs === undefined ? block : Buffer.concat([block, timeout]);
   } catch (error) {
     throw new ConnectError("a header field is not allowed", Code.InvalidArgument, undefined, undefined, error);
   }

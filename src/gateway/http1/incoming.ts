@@ -40,7 +40,7 @@ export class Incoming {
     if (bytes[at] === cr && bytes[at + 1] === lf) return at;
     const end = bytes.indexOf(lineEnds, Math.max(at, this.#seen - 3));
     if (end >= 0) return end + 2;
-    const from = this.#seen > at && bytes[this.#seen - 1] === cr ? this.#seen - 1 : Math.max(at, this.#seen);
+    const from = Math.max(at, bytes[this.#seen - 1] === cr ? this.#seen - 1 : this.#seen);
     this.#seen = bytes.byteLength;
     return loneLineEnd.test(bytes.toString("latin1", from)) ? "broken" : "open";
   }

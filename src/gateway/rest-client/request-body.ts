@@ -1,14 +1,13 @@
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { clearField, isMessage } from "@bufbuild/protobuf";
 import { toUtf8 } from "../carriers/index.ts";
 import {
   asFieldValues,
+  createFieldForm,
   createFieldSetter,
-  createFieldWriter,
-  createMessageWriters,
+  createMessageForms,
   type JsonStyle,
   loadField,
-  writeField,
 } from "../json/index.ts";
 import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "../rest/index.ts";
 import { Refusal, refuseUnwritable } from "./refusal.ts";
@@ -32,23 +31,23 @@ export type BodyWriter = (message: Message) => RequestBody | undefined;
 export function createBodyWriter({ method, pattern, variables }: RestRule, style: JsonStyle): BodyWriter {
   const { input } = method;
   const { body } = pattern;
-  const writers = createMessageWriters(style);
+  const forms = createMessageForms(style);
   if (body === "") return () => undefined;
   if (body === "*") {
     if (isHttpBodyType(input)) return (message) => toRawBody(input.typeName, message);
     return (message) => {
       const outside = variables.reduce((left, { path }) => withoutField(left, path), message);
-      return toJsonBody(refuseUnwritable("", () => writers.of(input).write(outside)));
+      return toJsonBody(refuseUnwritable("", () => forms.of(input).toJson(outside)));
     };
   }
   const field = findProtoField(input, body);
   if (field === undefined) throw new TypeError("a body that is no field");
   if (isHttpBodyType(field.message)) return (message) => toRawBody(body, loadField(asFieldValues(message), field));
-  const writer = createFieldWriter(field, writers);
+  const toJson = createFieldForm(field, forms);
   const inside = variables.filter(({ path }) => path[0] === field);
   return (message) => {
     const outside = inside.reduce((left, { path }) => withoutField(left, path), message);
-    const json = refuseUnwritable(body, () => writeField(writer, asFieldValues(outside)));
+    const json = refuseUnwritable(body, () => toJson(asFieldValues(outside)));
     return json === undefined ? undefined : toJsonBody(json);
   };
 }
@@ -62,7 +61,8 @@ function withoutField(message: Message, [field, second, ...rest]: FieldPath): Me
   return copy;
 }
 
-function toJsonBody(json: string): RequestBody {
+function toJsonBody(value: JsonValue): RequestBody {
+  const json = JSON.stringify(value);
   // JSON.stringify escapes nothing else that begins like this. Other parsers make U+FFFD of it.
   if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json))
     throw new Refusal("a text has a lone surrogate, which UTF-8 does not have");

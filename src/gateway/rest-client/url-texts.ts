@@ -1,12 +1,11 @@
 import type { DescField, JsonValue } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
 import {
-  createFieldWriter,
-  createMessageWriters,
+  createFieldForm,
+  createMessageForms,
   createUrlTextParser,
   type FieldValues,
   type JsonStyle,
-  writeField,
 } from "../json/index.ts";
 import { Refusal, refuseUnwritable } from "./refusal.ts";
 
@@ -23,19 +22,18 @@ export type UrlTexts = (field: DescField) => UrlTextWriter | undefined;
 
 /** Creates the writers, which spell values as JSON does, without the quotes, and bytes with the alphabet of URLs. */
 export function createUrlTexts(style: JsonStyle): UrlTexts {
-  const writers = createMessageWriters(style);
+  const forms = createMessageForms(style);
   const known = new WeakMap<DescField, { readonly write: UrlTextWriter | undefined }>();
   const create = (field: DescField): UrlTextWriter | undefined => {
     // What it parses is what a gateway reads, so that nothing is sent that would be refused.
     const parse = createUrlTextParser(field);
     if (parse === undefined) return undefined;
-    const writer = createFieldWriter(field, writers);
+    const toJson = createFieldForm(field, forms);
     const toText = isOfBytes(field) ? (value: JsonValue) => toUrlBase64(toUrlText(value)) : toUrlText;
     return (fields) =>
       refuseUnwritable(field.name, () => {
-        const json = writeField(writer, fields);
-        if (json === undefined) return [];
-        const value: JsonValue = JSON.parse(json);
+        const value = toJson(fields);
+        if (value === undefined) return [];
         const texts = (field.fieldKind === "list" && Array.isArray(value) ? value : [value]).map(toText);
         for (const text of texts) parse(text);
         return texts;

@@ -43,7 +43,7 @@ export class AddressBook {
 
   /** Whether it is too early to look names up again. */
   get waits(): boolean {
-    return this.#dueAtMs === Number.POSITIVE_INFINITY || performance.now() < this.#dueAtMs;
+    return performance.now() < this.#dueAtMs;
   }
 
   /** Looks names up if it is time to. */

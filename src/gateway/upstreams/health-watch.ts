@@ -48,8 +48,7 @@ export class HealthWatch implements AnswerReceiver {
     this.#fields = new StableFields([...target, "te", "trailers", "content-type", "application/grpc+proto"]);
     const message = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service }));
     this.#question = Buffer.alloc(prefixBytes + message.byteLength);
-    this.#question.writeUInt32BE(message.byteLength, 1);
-    this.#question.set(message, prefixBytes);
+    this.#question.set(message, this.#question.writeUInt32BE(message.byteLength, 1));
   }
 
   /** Asks. There must be room for a stream. */

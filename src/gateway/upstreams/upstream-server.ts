@@ -12,6 +12,8 @@ export interface ServerEvents {
   onRoom(connection: UpstreamConnection): void;
   /** Called when there may be no hope of room any more. */
   onChange(): void;
+  /** Called when a new connection is known to be of use. */
+  onConnected(): void;
   /** Called when a connection is over. */
   onLost(server: UpstreamServer): void;
 }
@@ -110,6 +112,7 @@ export class UpstreamServer implements Loaded {
         const { streamsBeforeSettings } = this.#settings.limits;
         this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));
         this.#backoff.succeeded();
+        this.#events.onConnected();
       },
       onRoom: () => (connection.room > 0 ? this.#events.onRoom(connection) : this.#events.onChange()),
       onClosed: (_, problem) => {

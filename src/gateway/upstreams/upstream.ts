@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BacklogBudget, timerMsMax } from "../carriers/index.ts";
+import { BacklogBudget } from "../carriers/index.ts";
 import type { ClientConnection } from "../http2/client/index.ts";
 import { AddressBook } from "./address-book.ts";
 import { prepareTls } from "./open-socket.ts";
@@ -12,6 +12,8 @@ import { type ServerEvents, UpstreamServer } from "./upstream-server.ts";
 
 /** A call that wants a stream. */
 export interface Caller {
+  /** Whether it waits for as long as no server can be reached, rather than to be refused. */
+  readonly waitsForReady: boolean;
   /** Called once, with a connection that has room: the stream must be opened before this returns. */
   begin(connection: ClientConnection): void;
   /** Called instead when there is none: `Unavailable`, or `ResourceExhausted` when too many calls wait. */
@@ -32,13 +34,16 @@ export interface UpstreamLoad {
   readonly queuedBytes: number;
 }
 
+/** Milliseconds between two looks at what calls wait for. 100 ms: a tenth of the shortest back-off. */
+const lookEveryMs = 100;
+
 /** Servers that are connected to at once because calls wait. 2: if the first is of no use, another is on its way. */
 const attemptsAtOnce = 2;
 
 /**
  * Servers that all answer the same calls, and the connections to them. A server is connected to when a call needs it, and
  * a call goes to the less loaded of two. Servers that cannot be reached are tried again by gRPC's rule; while there is no
- * other, calls fail at once. Transports that share an upstream share its connections.
+ * other, calls fail at once, but for those that wait for ready. Transports that share an upstream share its connections.
  */
 export class Upstream implements AsyncDisposable {
   /** Of all servers. */
@@ -55,13 +60,15 @@ export class Upstream implements AsyncDisposable {
   /** Servers that are gone from the addresses, whose calls go on. */
   readonly #leaving = new Set<UpstreamServer>();
   readonly #waiting = new Set<Caller>();
-  /** Runs while calls wait. */
+  readonly #watchers = new Set<() => void>();
+  /** Runs while calls wait: those that no event wakes, as a back-off is over or a name may be looked up again. */
   #holder: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
   #closed: (() => void) | undefined;
   readonly #events: ServerEvents = {
     onRoom: (connection) => this.#serve(connection),
     onChange: () => this.#connect(),
+    onConnected: () => this.#tellWatchers(),
     onLost: (server) => this.#lost(server),
   };
 
@@ -70,9 +77,6 @@ export class Upstream implements AsyncDisposable {
     const settings = readUpstreamOptions(options);
     const { tls, limits, connections, keepaliveMs, healthService, maxConnectionAgeMs } = settings;
     const [first, ...others] = readAddresses(settings.addresses, tls !== undefined);
-    if (others.some(({ scheme }) => scheme !== first.scheme)) {
-      throw new TypeError("the addresses of an upstream must all mean TLS, or none of them");
-    }
     this.scheme = first.scheme;
     this.authority = first.authority;
     this.#limits = limits;
@@ -140,6 +144,15 @@ export class Upstream implements AsyncDisposable {
     this.#holdProcess();
   }
 
+  /**
+   * Calls a function when calls may go to other servers than before: one was connected to, or was lost and others are
+   * there. For proxies, whose descriptors may be others then. Returns a function that stops it.
+   */
+  watchServers(changed: () => void): () => void {
+    this.#watchers.add(changed);
+    return () => void this.#watchers.delete(changed);
+  }
+
   /** The same as {@link drain}, for as long as {@link UpstreamLimits.closeTimeoutMs}. */
   close(): Promise<void> {
     return this.drain(this.#limits.closeTimeoutMs);
@@ -150,21 +163,23 @@ export class Upstream implements AsyncDisposable {
    * after this many milliseconds.
    */
   drain(timeoutMs: number): Promise<void> {
-    this.#closing ??= new Promise((resolve) => {
-      const servers = [...this.#servers, ...this.#leaving];
-      // Keeps the process alive, as the sockets do not: somebody may wait for the end.
-      const timer = setTimeout(() => {
-        for (const server of servers) server.destroy();
-      }, timeoutMs);
-      this.#closed = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      this.#failWaiting(closed());
-      for (const server of servers) server.drain();
-      this.#tellClosed();
-    });
-    return this.#closing;
+    if (this.#closing !== undefined) return this.#closing;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // From here on, so that no policy keeps a call that is failed below for later.
+    this.#closing = promise;
+    const servers = [...this.#servers, ...this.#leaving];
+    // Keeps the process alive, as the sockets do not: somebody may wait for the end.
+    const timer = setTimeout(() => {
+      for (const server of servers) server.destroy();
+    }, timeoutMs);
+    this.#closed = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    this.#failWaiting(closed());
+    for (const server of servers) server.drain();
+    this.#tellClosed();
+    return promise;
   }
 
   /** The same as {@link close}. */
@@ -175,7 +190,7 @@ export class Upstream implements AsyncDisposable {
   #findRoom(): UpstreamConnection | undefined {
     const picked = pickServer(this.#servers);
     const room = picked?.findRoom();
-    if (room !== undefined || this.#servers.length < 2) return room;
+    if (room !== undefined) return room;
     // So that each server gets its share sooner or later.
     if (picked?.isServing === false) picked.connect();
     return this.#findAnyRoom();
@@ -212,7 +227,7 @@ export class Upstream implements AsyncDisposable {
 
   /** Connects to servers if calls wait, and fails these if there is nothing that they could wait for. */
   #connect(): void {
-    if (this.#closing !== undefined || this.#waiting.size === 0) return;
+    if (this.#waiting.size === 0) return;
     const count = this.#servers.length;
     let pending = this.#servers.filter(({ isPending }) => isPending).length;
     // From anywhere, so that not every client begins with the same one.
@@ -228,7 +243,9 @@ export class Upstream implements AsyncDisposable {
     // All that can be reached are, and have no room.
     const further = pickServer(turned.filter(({ mayConnect }) => mayConnect));
     if (further !== undefined) further.connect();
-    else if (!this.#book.isLooking && !turned.some(({ isServing }) => isServing)) this.#failWaiting(this.#problem);
+    else if (!this.#book.isLooking && !turned.some(({ isServing }) => isServing)) {
+      this.#failWaiting(this.#problem, ({ waitsForReady }) => !waitsForReady);
+    }
   }
 
   /** Why no call can be sent. */
@@ -246,10 +263,14 @@ export class Upstream implements AsyncDisposable {
     this.#holdProcess();
   }
 
-  /** Keeps the process alive while calls wait, as a lookup, a back-off and sockets that only watch do not. */
+  /** Looks after calls that wait, which keeps the process alive, as a lookup and sockets that only watch do not. */
   #holdProcess(): void {
-    if (this.#waiting.size > 0) this.#holder ??= setInterval(() => undefined, timerMsMax);
-    else {
+    if (this.#waiting.size > 0) {
+      this.#holder ??= setInterval(() => {
+        this.#book.refresh();
+        this.#connect();
+      }, lookEveryMs);
+    } else {
       clearInterval(this.#holder);
       this.#holder = undefined;
     }
@@ -261,7 +282,12 @@ export class Upstream implements AsyncDisposable {
     else {
       this.#book.doubt();
       this.#connect();
+      if (this.#servers.some(({ isServing }) => isServing)) this.#tellWatchers();
     }
+  }
+
+  #tellWatchers(): void {
+    for (const changed of this.#watchers) changed();
   }
 
   #tellClosed(): void {
@@ -269,9 +295,9 @@ export class Upstream implements AsyncDisposable {
     if (connections === 0) this.#closed?.();
   }
 
-  #failWaiting({ rawMessage, code, cause }: ConnectError): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
+  #failWaiting({ rawMessage, code, cause }: ConnectError, isMeant: (caller: Caller) => boolean = () => true): void {
+    const waiting = [...this.#waiting].filter(isMeant);
+    for (const caller of waiting) this.#waiting.delete(caller);
     this.#holdProcess();
     // An error for each: code that catches it may change its metadata.
     for (const caller of waiting) caller.refuse(new ConnectError(rawMessage, code, undefined, undefined, cause));
@@ -298,6 +324,9 @@ function readAddresses(
     readUpstreamAddress(text, secure),
   );
   if (first === undefined) throw new TypeError("an upstream has no addresses");
+  if (others.some(({ scheme }) => scheme !== first.scheme)) {
+    throw new TypeError("the addresses of an upstream must all mean TLS, or none of them");
+  }
   return [first, ...others];
 }
 

@@ -50,6 +50,7 @@ async function startServer(listen: ListenOptions): Promise<AsyncDisposable & { r
 
 const certificate = createCertificate("server");
 const own = createCertificate("client");
+const expired = createCertificate("localhost", new Date("2020-03-01T00:00:00Z"));
 const socketPath = join(tmpdir(), `client-calls-${process.pid}.sock`);
 const host = "127.0.0.1";
 
@@ -149,13 +150,21 @@ test("interceptors see each call in turn, and may change it", async () => {
 });
 
 test.each([
-  { name: "a certificate of another authority", tls: { ca: own.cert } },
-  { name: "a certificate of another name", tls: { ca: certificate.cert, servername: "elsewhere.example" } },
-])("$name is refused", async ({ tls }) => {
-  await using server = await startServer({ host, port: 0, tls: certificate });
+  { name: "a certificate of another authority", tls: { ca: own.cert }, says: "self-signed" },
+  {
+    name: "a certificate of another name",
+    tls: { ca: certificate.cert, servername: "elsewhere.example" },
+    says: "elsewhere.example",
+  },
+  { name: "a certificate that has expired", shown: expired, tls: { ca: expired.cert }, says: "expired" },
+])("$name is refused", async ({ shown = certificate, tls, says }) => {
+  await using server = await startServer({ host, port: 0, tls: shown });
   await using transport = createGrpcTransport({ baseUrl: `https://localhost:${server.port}`, tls });
   const call = createClient(GreenhouseService, transport).waterBed({});
-  await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Unavailable });
+  await expect(within(call, "the end of the call")).rejects.toMatchObject({
+    code: Code.Unavailable,
+    rawMessage: expect.stringContaining(says),
+  });
 });
 
 test("messages over their limits are refused, either way", async () => {

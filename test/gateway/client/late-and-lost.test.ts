@@ -7,16 +7,18 @@ import {
   RecordReadingsResponseSchema,
   WaterBedResponseSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGrpcTransport } from "../../../src/gateway/client/index.ts";
+import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../src/gateway/client/index.ts";
 import {
   dataFrame,
   type Frame,
   frame,
+  frameFlag,
   frameType,
   headersFrame,
   resetFrame,
 } from "../../support/carriers/http2-frames.ts";
 import { within } from "../../support/deadline.ts";
+import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
 import {
   envelope,
   grpcAnswer,
@@ -25,6 +27,7 @@ import {
   startScriptedServer,
 } from "../../support/gateway/scripted-http2-server.ts";
 import { projectFolder, runProgram } from "../../support/process/child-program.ts";
+import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 // What neither a call that is sent again, nor one that is given up, may do to itself, to others or to the program.
 
@@ -205,7 +208,15 @@ test("a server that takes no streams and ends connections is not connected to ov
   expect(server.connections).toBe(2);
 });
 
-test("an input that throws when it is ended does not hinder its call from ending", async () => {
+test.each([
+  {
+    when: "at once",
+    end: () => {
+      throw new Error("not now");
+    },
+  },
+  { when: "later", end: () => Promise.reject(new Error("not now")) },
+])("an input that throws $when as it is ended does not hinder its call from ending", async ({ end }) => {
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, payload }) => {
@@ -217,9 +228,7 @@ test("an input that throws when it is ended does not hinder its call from ending
   const input = {
     [Symbol.asyncIterator]: () => ({
       next: () => new Promise<never>(() => undefined),
-      return: () => {
-        throw new Error("not now");
-      },
+      return: end,
     }),
   };
   const method = GreenhouseService.method.controlClimate;
@@ -227,6 +236,30 @@ test("an input that throws when it is ended does not hinder its call from ending
   const messages = (await within(answer, "the header")).message[Symbol.asyncIterator]();
   expect(await messages.return?.()).toEqual({ done: true, value: undefined });
   expect(await within(reset.promise, "RST_STREAM")).toBe(8);
+});
+
+test.each([
+  { how: "is answered", status: "0" },
+  { how: "fails", status: "5" },
+])("the input of a call that $how before it has ended is ended", async ({ status }) => {
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId }) => {
+      if (type !== frameType.headers) return;
+      connection.send(headersFrame(streamId, [...grpcHead, ["grpc-status", status]], frameFlag.endStream));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const ended = Promise.withResolvers<void>();
+  async function* input(): AsyncGenerator<object> {
+    try {
+      for (;;) yield await new Promise((resolve) => setImmediate(resolve, {}));
+    } finally {
+      ended.resolve();
+    }
+  }
+  const answer = transport.stream(GreenhouseService.method.controlClimate, undefined, undefined, undefined, input());
+  await within(Promise.allSettled([answer]), "the answer");
+  await within(ended.promise, "the end of the input");
 });
 
 const program = `
@@ -264,6 +297,47 @@ test.each([
     { folder: projectFolder, environment: { BASE_URL: server.baseUrl } },
   );
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: says, stderr: "" });
+});
+
+/** A call that waits for ready, and what others get meanwhile. */
+async function waitFor(options: UpstreamOptions, begin: () => Promise<AsyncDisposable>): Promise<void> {
+  await using upstream = createUpstream(options);
+  const clientOf = (waitForReady: boolean): Client<typeof GreenhouseService> =>
+    createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream, waitForReady }));
+  const answer = clientOf(true).waterBed({});
+  await expect(clientOf(true).waterBed({}, { timeoutMs: 50 })).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+  await expect(clientOf(false).waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
+  expect(upstream.load.waitingCalls).toBe(1);
+  await using _ = await begin();
+  expect((await within(answer, "the answer")).bed).toBe(7n);
+  expect(upstream.load.waitingCalls).toBe(0);
+}
+
+const greenhouse = { waterBed: () => ({ bed: 7n }) };
+
+test("a call that waits for ready is sent once its server can be reached, and others fail at once", async () => {
+  using folder = createTempFolder();
+  const path = folder.file("late.sock");
+  await waitFor({ addresses: `unix:${path}` }, () => startGreenhouse(greenhouse, {}, { path }));
+});
+
+test("a call that waits for ready is sent once its name is known, and others fail at once", async () => {
+  await using server = await startGreenhouse(greenhouse);
+  let found: { address: string }[] = [];
+  await waitFor(
+    { addresses: `dns:plants.example:${String(server.address.port)}`, lookup: async () => found },
+    async () => {
+      found = [{ address: "127.0.0.1" }];
+      return server;
+    },
+  );
+});
+
+test("a call that waits for ready fails when its transport is closed", async () => {
+  const transport = createGrpcTransport({ baseUrl: "unix:/none/late.sock", waitForReady: true });
+  const call = createClient(GreenhouseService, transport).waterBed({});
+  await transport[Symbol.asyncDispose]();
+  await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Unavailable });
 });
 
 test("a call that waits for a connection is told that its transport was closed", async () => {

@@ -204,6 +204,13 @@ test("a call that waits for its next attempt makes none once its transport is cl
   expect(server.requests).toBe(1);
 });
 
+test("a call that has not been sent when its transport is closed fails at once, whatever the policy", async () => {
+  const transport = createGrpcTransport({ baseUrl: "unix:/none/late.sock", waitForReady: true, retry: unhurried });
+  const call = createClient(GreenhouseService, transport).waterBed({});
+  await transport[Symbol.asyncDispose]();
+  await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Unavailable });
+});
+
 async function* twoReadings(): AsyncGenerator<{ sensor: string }> {
   yield { sensor: "a" };
   yield { sensor: "b" };

@@ -202,7 +202,8 @@ test("a server that cannot be reached fails calls at once, and is left alone for
 test.each([
   { name: "its deadline", options: { timeoutMs: 50 }, abort: false, want: Code.DeadlineExceeded },
   { name: "its caller", options: {}, abort: true, want: Code.Canceled },
-])("a call to a silent server ends by $name, and its stream with CANCEL", async ({ options, abort, want }) => {
+  { name: "its caller, through interceptors", options: {}, abort: true, passes: true, want: Code.Canceled },
+])("a call to a silent server ends by $name, and its stream with CANCEL", async ({ options, abort, passes, want }) => {
   const controller = new AbortController();
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
@@ -213,7 +214,7 @@ test.each([
       if (abort) controller.abort();
     },
   });
-  await using client = clientOf(server.baseUrl);
+  await using client = clientOf(server.baseUrl, passes === true ? { interceptors: [(next) => next] } : {});
   const call = client.greenhouse.waterBed({}, { ...options, signal: controller.signal });
   await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: want });
   expect(await within(reset.promise, "RST_STREAM")).toBe(constants.NGHTTP2_CANCEL);
@@ -316,10 +317,11 @@ test("a head that repeats is four octets, and a table that changes is filled ane
   const encoder = new BlockEncoder();
   const decoder = new HpackDecoder(10_000);
   const lengths: number[] = [];
-  const send = (fields: StableFields): void => {
+  const send = (fields: StableFields): Buffer => {
     const block = Buffer.from(encoder.encode(fields));
     lengths.push(block.byteLength);
     expect(decoder.decode(block, 0, block.byteLength).fields).toEqual(fields.fields);
+    return block;
   };
   send(stable);
   expect(lengths).toEqual([stable.literal.byteLength]);
@@ -327,7 +329,9 @@ test("a head that repeats is four octets, and a table that changes is filled ane
   for (const fields of [stable, stable, other, stable, other]) send(fields);
   expect(lengths.slice(2)).toEqual([4, 9, 4, 4]);
   encoder.settle(100);
-  for (const fields of [stable, stable]) send(fields);
+  // RFC 7541 §4.2: the next block tells of it, though its fields were there before.
+  expect(send(stable)[0]).toBe(0x20);
+  send(stable);
   encoder.settle(4096);
   for (const fields of [other, other]) send(fields);
   expect(lengths.at(-1)).toBe(4);

@@ -33,7 +33,7 @@ interface Read {
 }
 
 /** Connections of the property, unless it runs out of time; other ones each night. */
-const connectionsPerProperty = numRunsOf(400);
+const connectionsPerProperty = numRunsOf(200);
 const connectionsAtOnce = 40;
 
 /** What each server has read, by the port of its client. */

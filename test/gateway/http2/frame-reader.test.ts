@@ -123,7 +123,7 @@ test("a server says the same to random frames in whatever chunks they come", asy
     const [atOnce, inPieces] = [await replyTo([sent], serve), await replyTo(chunks, serve)];
     expect(saidIn(inPieces)).toEqual(saidIn(atOnce));
   });
-  await fc.assert(property, { numRuns: numRunsOf(400) });
+  await fc.assert(property, { numRuns: numRunsOf(250) });
 });
 
 /** What a server has said, however it cuts its bodies into frames and gives its windows back. */

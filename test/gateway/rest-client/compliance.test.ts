@@ -14,8 +14,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createRestTransport } from "../../../src/gateway/rest-client/index.ts";
-import { file_google_api_annotations, http } from "../../gen/google/api/annotations_pb.ts";
-import { file_google_api_http, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import { file_google_api_annotations, http } from "../../../src/gateway/gen/google/api/annotations_pb.ts";
+import { file_google_api_http, HttpRuleSchema } from "../../../src/gateway/gen/google/api/http_pb.ts";
 import { answerWith, startRestServer } from "../../support/gateway/rest-server.ts";
 
 // What the compliance suite of Google's gapic-showcase asks of the paths of a client, as far as this needs its fields.

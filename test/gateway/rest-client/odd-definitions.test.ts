@@ -11,7 +11,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { RestMethod } from "../../../src/gateway/rest-client/rest-method.ts";
 import { compileRestRules } from "../../../src/gateway/rest-client/rest-rule.ts";
-import { http } from "../../gen/google/api/annotations_pb.ts";
+import { http } from "../../../src/gateway/gen/google/api/annotations_pb.ts";
 import { KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // Definitions that protoc takes, and whose requests could be read as something else.

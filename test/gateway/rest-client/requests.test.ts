@@ -16,9 +16,9 @@ import { answerWith, startRestServer } from "../../support/gateway/rest-server.t
 type Sink = MessageInitShape<typeof SinkSchema>;
 
 /** Calls an RPC of a server that answers `{}`; returns what it has seen, and the error. */
-async function requestOf(method: DescMethodUnary, input: Message, path = "") {
+async function requestOf(method: DescMethodUnary, input: Message, path = "", jsonOptions = {}) {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
-  const transport = createRestTransport({ baseUrl: server.baseUrl + path });
+  const transport = createRestTransport({ baseUrl: server.baseUrl + path, jsonOptions });
   const error: unknown = await transport.unary(method, undefined, undefined, undefined, input).then(
     () => undefined,
     (reason: unknown) => reason,
@@ -339,6 +339,14 @@ describe("names of resources (AIP-122, AIP-131 to AIP-136)", () => {
       ]);
     },
   );
+});
+
+test("a body has the names and numbers that jsonOptions ask for", async () => {
+  const { seen } = await requestOf(replace, create(SinkSchema, { fInt64: 7n, fEnum: 1 }), "", {
+    useProtoFieldName: true,
+    enumAsInteger: true,
+  });
+  expect(seen).toEqual(['PUT /v1/sinks/7 {"f_enum":1}']);
 });
 
 test("an extension is refused in a query, if it is known", () => {

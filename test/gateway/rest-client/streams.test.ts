@@ -8,8 +8,8 @@ import { createRestTransport } from "../../../src/gateway/rest-client/index.ts";
 import { EventSplitter } from "../../../src/gateway/rest-client/event-splitter.ts";
 import { Catalog } from "../../gen/catalog/v1/catalog_pb.ts";
 import { FileService } from "../../gen/files/v1/files_pb.ts";
-import { http } from "../../gen/google/api/annotations_pb.ts";
-import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import { http } from "../../../src/gateway/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../../src/gateway/gen/google/api/http_pb.ts";
 import { collect } from "../../support/collect.ts";
 import { within } from "../../support/deadline.ts";
 import { startCatalog } from "../../support/gateway/catalog.ts";
@@ -339,13 +339,27 @@ test("what a client throws after its answer has begun is the error of its call",
   expect(seen).toEqual(["x"]);
 });
 
-test("a stream takes one message where the RPC takes one", async () => {
+test.each([
+  { count: 0, code: Code.InvalidArgument, ended: 0 },
+  { count: 1, code: Code.Unavailable, ended: 0 },
+  { count: 2, code: Code.InvalidArgument, ended: 1 },
+])("where an RPC takes one message, a stream of $count is $ended times ended early", async ({ count, code, ended }) => {
   const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
-  const method = Catalog.method.watchBooks;
-  for (const messages of [each<{ parent: string }>(), each({ parent: "shelves/1" }, { parent: "shelves/1" })]) {
-    const call = transport.stream(method, undefined, undefined, undefined, messages);
-    await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument });
-  }
+  let [left, ends] = [count, 0];
+  const end = { done: true, value: undefined } as const;
+  const messages = {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => (left-- > 0 ? { done: false, value: { parent: "shelves/1" } } : end),
+      return: async () => {
+        await new Promise(setImmediate);
+        ends += 1;
+        return end;
+      },
+    }),
+  };
+  const call = transport.stream(Catalog.method.watchBooks, undefined, undefined, undefined, messages);
+  await expect(call).rejects.toMatchObject({ code });
+  expect(ends).toBe(ended);
 });
 
 test("events are the same wherever their bytes are split", () => {

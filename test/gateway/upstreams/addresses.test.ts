@@ -164,6 +164,33 @@ test("a name is looked up again when a connection is lost", async () => {
   expect(lookups).toBe(2);
 });
 
+test("a watcher is told of servers that are connected to, and of those that are lost while others are there", async () => {
+  await using first = await startScriptedServer(answering);
+  const second = await startScriptedServer(answering);
+  await using client = clientOf({ addresses: [first.baseUrl, second.baseUrl] });
+  let told = 0;
+  const stop = client.upstream.watchServers(() => told++);
+  await expect.poll(async () => [await outcomeOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
+  await expect.poll(() => told).toBe(2);
+  stop();
+  let toldLater = 0;
+  client.upstream.watchServers(() => toldLater++);
+  await second[Symbol.asyncDispose]();
+  await expect.poll(() => toldLater).toBe(1);
+  expect(told).toBe(2);
+});
+
+test("a watcher is not told of the loss of the only server", async () => {
+  await using server = await startScriptedServer(answering);
+  await using client = clientOf({ addresses: server.baseUrl });
+  expect(await outcomeOf(client)).toBe("ok");
+  let told = 0;
+  client.upstream.watchServers(() => told++);
+  await server[Symbol.asyncDispose]();
+  await expect.poll(() => client.upstream.load.connections).toBe(0);
+  expect(told).toBe(0);
+});
+
 test("looking a name up again opens no connection if nothing has changed", async () => {
   await using server = await startScriptedServer(answering);
   let lookups = 0;
@@ -183,6 +210,18 @@ test("looking a name up again opens no connection if nothing has changed", async
     .toBeGreaterThan(3);
   expect(server.connections).toBe(1);
   expect(client.upstream.load.servers).toBe(1);
+});
+
+test("a name keeps the addresses that it had when there are none any more", async () => {
+  await using server = await startScriptedServer(answering);
+  let lookups = 0;
+  await using client = clientOf({
+    addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
+    resolveEveryMs: 1,
+    lookup: async () => (lookups++ === 0 ? [{ address: "127.0.0.1" }] : []),
+  });
+  await expect.poll(async () => [await outcomeOf(client), lookups]).toEqual(["ok", 2]);
+  expect([await outcomeOf(client), client.upstream.load.servers]).toEqual(["ok", 1]);
 });
 
 test.each([

@@ -249,3 +249,14 @@ test("a call that waits for a server to say how it is keeps its process, and not
   const { exitCode, stdout, stderr } = await running;
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: "3\n", stderr: "" });
 });
+
+test("it is not asked again while there is no room for a stream", async () => {
+  // SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113 §6.5.2) is 0 from now on.
+  const settings = frame(frameType.settings, 0, 0, Buffer.of(0, 3, 0, 0, 0, 0));
+  await using server = await startWatchedServer((id) => [settings, ...ends("14")(id)]);
+  await using client = clientOf(server.baseUrl);
+  await expect(within(client.greenhouse.waterBed({}), "a call")).rejects.toMatchObject({ code: Code.Unavailable });
+  // It would be after a second.
+  await pause(1_500);
+  expect(server.watches).toBe(1);
+});

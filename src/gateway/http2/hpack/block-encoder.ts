@@ -1,7 +1,16 @@
 import { requireFields } from "../../carriers/index.ts";
 import { headerTableBytesInitial } from "../frame-numbers.ts";
 import { entryOverheadBytes } from "./dynamic-table.ts";
-import { encodeBlock, encodeIndex, encodeLiteral, encodeTableSize, Literal, staticIndex } from "./encoder.ts";
+import {
+  encodeBlock,
+  encodeChecked,
+  encodeIndex,
+  encodeLiteral,
+  encodeTableSize,
+  Literal,
+  staticIndex,
+  toBytes,
+} from "./encoder.ts";
 import { staticTable } from "./static-table.ts";
 
 /** Fields that many requests share, in the order in which they are sent: name, value, … Each object is encoded once. */
@@ -33,7 +42,7 @@ export class BlockEncoder {
   #limitBytes = headerTableBytesInitial;
   #settled = false;
   /** Size updates for the beginning of the next block (§4.2). */
-  #updates: Buffer[] = [];
+  #updates = "";
 
   /** Takes over how many bytes the peer keeps for us: when its first SETTINGS come, and whenever they change. */
   settle(tableBytes: number): void {
@@ -42,7 +51,7 @@ export class BlockEncoder {
     if (limitBytes === this.#limitBytes) return;
     this.#limitBytes = limitBytes;
     // §4.2: the smallest of several sizes must be signalled as well, which 0 always covers.
-    this.#updates = [encodeTableSize(0), encodeTableSize(limitBytes)];
+    this.#updates = encodeTableSize(0) + encodeTableSize(limitBytes);
     this.#entries.clear();
     this.#blocks = new WeakMap();
     this.#sizeBytes = 0;
@@ -54,18 +63,18 @@ export class BlockEncoder {
     const known = this.#blocks.get(stable);
     if (known !== undefined) return known;
     const before = this.#entries.size;
-    const parts = this.#updates;
-    const isPlain = parts.length === 0;
-    this.#updates = [];
+    let encoded = this.#updates;
+    const isPlain = encoded === "";
+    this.#updates = "";
     const { fields } = stable;
-    for (let i = 0; i < fields.length; i += 2) parts.push(this.#encodeField(fields[i] ?? "", fields[i + 1] ?? ""));
-    const block = Buffer.concat(parts);
+    for (let i = 0; i < fields.length; i += 2) encoded += this.#encodeField(fields[i] ?? "", fields[i + 1] ?? "");
+    const block = toBytes(encoded);
     if (this.#entries.size > before) this.#blocks = new WeakMap();
     else if (isPlain) this.#blocks.set(stable, block);
     return block;
   }
 
-  #encodeField(name: string, value: string): Buffer {
+  #encodeField(name: string, value: string): string {
     const exact = staticIndex(name, value);
     if (exact !== 0) return encodeIndex(exact);
     const key = `${name}\0${value}`;
@@ -86,18 +95,10 @@ export class BlockEncoder {
  * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
  */
 export function encodeVarying(fields: readonly string[]): Uint8Array {
-  const parts: Buffer[] = [];
-  for (let i = 0; i < fields.length; i += 2) {
-    const field = fields.slice(i, i + 2);
-    const [name = "", value = ""] = field;
-    // Also checks the field.
-    const plain = encodeBlock(field);
-    parts.push(credentialFields.has(name) ? encodeLiteral(name, value, Literal.never) : plain);
-  }
-  return Buffer.concat(parts);
+  let block = "";
+  for (let i = 0; i < fields.length; i += 2) block += encodeChecked(fields[i] ?? "", fields[i + 1] ?? "", true);
+  return toBytes(block);
 }
-
-const credentialFields: ReadonlySet<string> = new Set(["authorization", "cookie", "proxy-authorization"]);
 
 function encodePseudo(fields: readonly string[]): Buffer {
   const regular = fields.findIndex((name, i) => i % 2 === 0 && !name.startsWith(":"));
@@ -105,10 +106,10 @@ function encodePseudo(fields: readonly string[]): Buffer {
   const pseudo = fields.slice(0, fields.length - rest.length);
   // The names of pseudo-header fields are no tokens.
   requireFields(pseudo.map((text, i) => (i % 2 === 0 ? text.slice(1) : text)));
-  const parts: Buffer[] = [];
+  let block = "";
   for (let i = 0; i < pseudo.length; i += 2) {
     const exact = staticIndex(pseudo[i] ?? "", pseudo[i + 1] ?? "");
-    parts.push(exact === 0 ? encodeLiteral(pseudo[i] ?? "", pseudo[i + 1] ?? "", Literal.plain) : encodeIndex(exact));
+    block += exact === 0 ? encodeLiteral(pseudo[i] ?? "", pseudo[i + 1] ?? "", Literal.plain) : encodeIndex(exact);
   }
-  return Buffer.concat([...parts, encodeBlock(rest)]);
+  return Buffer.concat([toBytes(block), encodeBlock(rest)]);
 }
