@@ -1,6 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
-import type { AdmitRequest, Serving } from "./calls/index.ts";
+import type { Serving } from "./calls/index.ts";
 import { assembleGateway, createNodeServing, type Gateway, type GatewayOptions } from "./create-gateway.ts";
 import { createMethodCodecs } from "./protocols/index.ts";
 import {
@@ -10,7 +10,6 @@ import {
   type ProxiedUpstream,
   ProxyTable,
   type ReloadReport,
-  requestKey,
   typesOf,
 } from "./proxy/index.ts";
 
@@ -83,8 +82,8 @@ function openProxy(table: ProxyTable, upstreams: readonly OpenUpstream[], option
   const stops = upstreams.map((upstream) => upstream.watchDescriptors(() => void table.reload()));
   const gateway = assembleGateway(table.serving, { ...options, routes: () => undefined });
   const drain = async (timeoutMs: number): Promise<void> => {
-    for (const stop of stops) stop();
     table.close();
+    for (const stop of stops) stop();
     await gateway.drain(timeoutMs);
     await closeAll(upstreams);
   };
@@ -114,18 +113,13 @@ function createProxyServing(
   described: readonly Described[],
   options: ProxyOptions,
 ): Serving {
-  const { routes, onRequest, rest = {}, jsonOptions } = options;
+  const { routes, rest = {}, jsonOptions } = options;
   const proxied = new Set<DescMethod>(
     described.flatMap(({ services }) => services.flatMap(({ methods }) => [...methods])),
   );
   const register = (router: ConnectRouter): void => {
     routes?.(router);
     for (const [at, upstream] of upstreams.entries()) upstream.register(router, described[at]?.services ?? []);
-  };
-  // Rules may want to see the request when it is passed on, which is after it was admitted.
-  const rememberRequest = (request: AdmitRequest): void => {
-    request.contextValues.set(requestKey, request);
-    return onRequest?.(request);
   };
   const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(rest.rules ?? [])];
   return createNodeServing(
@@ -134,7 +128,6 @@ function createProxyServing(
       routes: register,
       rest: { ...rest, rules },
       jsonOptions: { registry: typesOf(described), ...jsonOptions },
-      ...(upstreams.some(({ seesRequest }) => seesRequest) && { onRequest: rememberRequest }),
     },
     (...rpc) => (proxied.has(rpc[0]) ? createServerCodecs(...rpc) : createMethodCodecs(...rpc)),
   );

@@ -4,7 +4,6 @@ import {
   createHttp1,
   createHttp2,
   type Exchange,
-  readCases,
   type Result,
   run,
   writeReport,
@@ -22,12 +21,12 @@ import {
 } from "../support/gateway/grpc-programs.ts";
 import { startProxy, type TestProxy } from "../support/gateway/proxy.ts";
 import { buildLimitMs } from "../support/process/build-step.ts";
+import { allCases } from "../transcoding/all-cases.ts";
 
 // What REST says of a request does not depend on who serves it: the same rows, before servers of other makers.
 
-const cases = readCases();
 // The regular ones differ in values alone, which no carrier sees: once is enough.
-const byHand = cases.filter(({ group }) => !group.startsWith("values-"));
+const byHand = allCases.filter(({ group }) => !group.startsWith("values-"));
 
 const corpus = corpusGroups
   .flatMap((group) => group.rows)
@@ -56,7 +55,7 @@ describe.each(echoServers)("before $name", ({ build, knownFailing }) => {
     });
 
     test("over HTTP/1.1", { timeout: suiteLimitMs }, async () => {
-      expect(await failures(cases, createHttp1(new URL(proxy.baseUrl)), knownFailing)).toBe("");
+      expect(await failures(allCases, createHttp1(new URL(proxy.baseUrl)), knownFailing)).toBe("");
     });
 
     test("over HTTP/2", { timeout: suiteLimitMs }, async () => {

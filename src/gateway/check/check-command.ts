@@ -1,12 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { messageOf } from "../errors/index.ts";
+import { createNameFilter } from "../rest/index.ts";
 import { type Peer, peers } from "./differences.ts";
 import { parseOptions } from "./parse-options.ts";
 import { readRules } from "./read-rules.ts";
 import { InputProblem, readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
 import { parseSwitches, switchNames, toRestOptions } from "./rest-switches.ts";
-import { serviceFilter } from "./service-filter.ts";
 import { survey } from "./survey.ts";
 
 const usage = `Usage: npx @plantstore/gateway check SET [options]
@@ -67,7 +67,7 @@ function parseWords(words: readonly string[]) {
   const [command, file, ...others] = positionals;
   if (command !== "check" || file === undefined || others.length > 0) throw new InputProblem(usage);
   const { service = [], from = [], rest = [], omit = [], rules: rulesFile, all = false } = values;
-  const isMeant = serviceFilter(service);
+  const isMeant = createNameFilter(service);
   return {
     file,
     switches: parseSwitches(rest),
@@ -75,7 +75,7 @@ function parseWords(words: readonly string[]) {
     omit,
     rulesFile,
     all,
-    isMeant: ({ typeName }: DescService): boolean => service.length === 0 || isMeant(typeName),
+    isMeant: ({ typeName }: DescService): boolean => isMeant?.(typeName) ?? true,
   };
 }
 

@@ -118,7 +118,7 @@ export const differences: readonly Difference[] = [
   },
   {
     from: proxies,
-    says: "A body is refused where the rule has none; Envoy would set fields by it",
+    says: "A body is refused where the rule has none",
     advice: "rest.ignoreBodies ignores it. It never sets a field.",
     switches: ["ignoreBodies"],
     concerns: ({ bodyFormat }) => bodyFormat.kind === "none",

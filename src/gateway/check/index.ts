@@ -9,4 +9,3 @@ export { readRules } from "./read-rules.ts";
 export { parseOptions } from "./parse-options.ts";
 export { InputProblem } from "./read-services.ts";
 export { parseSwitches, toRestOptions } from "./rest-switches.ts";
-export { serviceFilter } from "./service-filter.ts";

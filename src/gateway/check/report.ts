@@ -50,9 +50,9 @@ export function writeReport(
 }
 
 function listBindings(concerned: readonly RestBinding[], bindings: readonly RestBinding[], all: boolean): string[] {
-  if (concerned.length === bindings.length && concerned.length > listedMax && !all) return ["    - all bindings"];
   const listed = all ? concerned : concerned.slice(0, listedMax);
   const more = concerned.length - listed.length;
+  if (more > 0 && concerned.length === bindings.length) return ["    - all bindings"];
   const last = more === 0 ? [] : [`    - and ${more} more, which --all lists`];
   return [...listed.map((binding) => `    - ${describeBinding(binding)}`), ...last];
 }

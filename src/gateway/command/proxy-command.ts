@@ -1,4 +1,5 @@
-import { createSecureContext, type SecureContextOptions } from "node:tls";
+import { X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
 import { InputProblem } from "../check/index.ts";
 import { messageOf } from "../errors/index.ts";
 import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
@@ -79,8 +80,8 @@ class ProxyServer {
   }
 
   async run(): Promise<number> {
-    const { checks, readTls } = this.#settings;
-    if (checks && readTls !== undefined) requireCertificate(readTls());
+    const { checks } = this.#settings;
+    if (checks) requireCertificates(this.#settings);
     const stopped = checks ? new Promise<never>(() => undefined) : this.#terminal.stopped();
     // From the start: a hangup that nobody listens to ends the process.
     if (!checks) this.#terminal.onHangup(() => this.#reload());
@@ -97,10 +98,9 @@ class ProxyServer {
       await this.#proxy.drain(drainTimeoutMs);
       return 0;
     } finally {
-      await this.#proxy?.close();
-      await admin?.close();
       // Calls have had their time; what is left was asked before there was a proxy.
-      await Promise.all(this.#upstreams.map((upstream) => upstream.drain(0)));
+      const upstreams = this.#upstreams.map((upstream) => upstream.drain(0));
+      await Promise.all([this.#proxy?.close(), admin?.close(), ...upstreams]);
     }
   }
 
@@ -212,13 +212,34 @@ class ProxyServer {
   }
 }
 
-/** @throws InputProblem for a certificate and a key that do not belong together, or are none */
-function requireCertificate(tls: SecureContextOptions): void {
+/** @throws InputProblem for a certificate and a key that do not belong together, or are none, or have expired */
+function requireCertificates({ readTls, upstreamTls }: ProxySettings): void {
+  const tls = readTls?.();
   try {
     createSecureContext(tls);
   } catch (error) {
     throw new InputProblem(`--tls-cert and --tls-key cannot be used: ${messageOf(error)}`);
   }
+  // Of a chain the first one counts, of authorities any.
+  requireCurrent("--tls-cert", certificatesOf("--tls-cert", tls?.cert).slice(0, 1));
+  requireCurrent("--upstream-cert", certificatesOf("--upstream-cert", upstreamTls?.cert).slice(0, 1));
+  requireCurrent("--upstream-ca", certificatesOf("--upstream-ca", upstreamTls?.ca));
+}
+
+// Of authorities, node takes those before the first one that it cannot read, without a word.
+function certificatesOf(option: string, pem: unknown): readonly X509Certificate[] {
+  const texts = String(pem).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  try {
+    return texts.map((text) => new X509Certificate(text));
+  } catch (error) {
+    throw new InputProblem(`a certificate of ${option} cannot be read: ${messageOf(error)}`);
+  }
+}
+
+function requireCurrent(option: string, certificates: readonly X509Certificate[]): void {
+  const notAfterMs = Math.max(...certificates.map(({ validToDate }) => validToDate.getTime()));
+  if (certificates.length === 0 || notAfterMs > Date.now()) return;
+  throw new InputProblem(`the certificate of ${option} expired at ${new Date(notAfterMs).toISOString()}`);
 }
 
 function openUpstream(address: string, { upstreamTls }: ProxySettings): Upstream {

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { messageOf } from "../errors/index.ts";
-import { InputProblem, parseOptions, parseSwitches, readRules, serviceFilter, toRestOptions } from "../check/index.ts";
+import { InputProblem, parseOptions, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
 import type { CorsOptions, ListenOptions } from "../index.ts";
-import type { RestOptions } from "../rest/index.ts";
+import { createNameFilter, type RestOptions } from "../rest/index.ts";
 import type { UpstreamTls } from "../upstreams/index.ts";
 
 /** How the command is used. */
@@ -13,7 +13,7 @@ Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by 
 
   --upstream ADDRESS       where it is: dns:host:port, http://host:port, https://host:port or unix:/path. Several
                            services, each with its reflection: given several times
-  --reflection             asks it for its descriptors, and again every minute
+  --reflection             asks it for its descriptors, again when a server is new, and every minute
   --reflect-header FIELD   a header field for that, as "Authorization: Bearer …"; may be repeated
   --descriptors FILE       takes them from a binary descriptor set instead, and again when that changes. From
                            \`buf build -o set.binpb\`, or \`protoc --include_imports --descriptor_set_out=set.binpb\`
@@ -86,7 +86,7 @@ export async function readProxySettings(words: readonly string[]): Promise<Proxy
     upstreams,
     descriptors: descriptors === undefined ? "reflection" : pathToFileURL(descriptors),
     reflectionHeader: readFields(values["reflect-header"] ?? []),
-    services: service.length === 0 ? undefined : serviceFilter(service),
+    services: createNameFilter(service),
     rest: {
       ...toRestOptions(parseSwitches(values.rest ?? [])),
       omit: values.omit ?? [],

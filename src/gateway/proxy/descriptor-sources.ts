@@ -18,6 +18,9 @@ const fileEveryMsDefault = 250;
 /** Milliseconds between two readings of a server's reflection. A minute: it costs the server about one call. */
 const reflectionEveryMsDefault = 60_000;
 
+/** Milliseconds from one reading because of other servers to the next: a second, as several are replaced together. */
+const serversGapMs = 1_000;
+
 /** What an upstream's descriptors are read by. */
 interface SourceOptions {
   readonly upstream: Upstream;
@@ -61,7 +64,30 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
         throw new Error(`${upstream.authority}: ${messageOf(error)}`, { cause: error });
       }
     },
-    watch: (changed) => every(reloadEveryMs ?? reflectionEveryMsDefault, changed),
+    watch: (changed) => {
+      const stops = [every(reloadEveryMs ?? reflectionEveryMsDefault, changed), watchServers(upstream, changed)];
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+  };
+}
+
+/** Calls a function when an upstream has other servers, but not too often. Returns what stops it. */
+function watchServers(upstream: Upstream, changed: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let dueAtMs = 0;
+  const tell = (): void => {
+    timer = undefined;
+    dueAtMs = performance.now() + serversGapMs;
+    changed();
+  };
+  const stop = upstream.watchServers(() => {
+    timer ??= setTimeout(tell, Math.max(0, dueAtMs - performance.now())).unref();
+  });
+  return () => {
+    stop();
+    clearTimeout(timer);
   };
 }
 

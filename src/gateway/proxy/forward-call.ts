@@ -1,5 +1,6 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { endOf } from "../calls/index.ts";
 import type { HeaderFields } from "../carriers/index.ts";
 import {
   type CallInit,
@@ -89,7 +90,7 @@ function initOf(target: ForwardTarget, context: HandlerContext): CallInit {
   const fields = forwardHeader(context, target.requestFields);
   const namesProgram = fields.some((name, at) => at % 2 === 0 && name === "user-agent");
   const timeoutMs = timeoutOf(target, context, method.desc);
-  return { upstream, method, fields: { fields, namesProgram }, signal: context.signal, timeoutMs, retries };
+  return { upstream, method, fields: { fields, namesProgram }, signal: endOf(context), timeoutMs, retries };
 }
 
 function timeoutOf(

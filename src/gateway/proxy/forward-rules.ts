@@ -32,10 +32,8 @@ export type AddedFields = ReadonlyMap<string, string | undefined>;
 
 /** {@link ForwardRules}, compiled. */
 export interface ForwardedFields {
-  /** Whether {@link added} wants to see requests. */
-  readonly seesRequest: boolean;
-  /** Whether it cannot do without. */
-  readonly needsRequest: boolean;
+  /** Whether {@link added} may return any. */
+  readonly addsFields: boolean;
   /** Returns the fields to add for a request. Throws what the program does, and TypeError for names that none may have. */
   readonly added: (request: AdmitRequest) => AddedFields;
   /** Returns the fields to pass on, in lower case: name, value, … */
@@ -95,8 +93,7 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
     return name;
   };
   return {
-    seesRequest: set !== undefined || clientName !== undefined,
-    needsRequest: set !== undefined,
+    addsFields: set !== undefined || clientName !== undefined,
     added: (request) => {
       const added = new Map<string, string | undefined>();
       const client = clientName === undefined ? undefined : addressOf(request);

@@ -1,13 +1,8 @@
-import { type ContextKey, createContextKey, type HandlerContext } from "@connectrpc/connect";
-import { type AdmitRequest, beginAnswer } from "../calls/index.ts";
+import type { HandlerContext } from "@connectrpc/connect";
+import { beginAnswer, requestOf } from "../calls/index.ts";
 import type { HeaderFields } from "../carriers/index.ts";
 import { LazyHeaders } from "../protocols/index.ts";
 import type { AddedFields, ForwardedFields } from "./forward-rules.ts";
-
-/** The key under which context values hold the request, where rules want to see it. */
-export const requestKey: ContextKey<AdmitRequest | undefined> = createContextKey<AdmitRequest | undefined>(undefined, {
-  description: "proxied request",
-});
 
 /** Returns the fields of a call's header to pass on to the upstream. */
 export function forwardHeader(context: HandlerContext, fields: ForwardedFields): string[] {
@@ -16,12 +11,8 @@ export function forwardHeader(context: HandlerContext, fields: ForwardedFields):
   return fields.of(sent, addedBy(context, fields));
 }
 
-function addedBy({ values }: HandlerContext, fields: ForwardedFields): AddedFields {
-  if (!fields.seesRequest) return nothing;
-  const request = values.get(requestKey);
-  if (request !== undefined) return fields.added(request);
-  if (fields.needsRequest) throw new TypeError("an interceptor has replaced the context values of a proxied call");
-  return nothing;
+function addedBy(context: HandlerContext, { addsFields, added }: ForwardedFields): AddedFields {
+  return addsFields ? added(requestOf(context)) : nothing;
 }
 
 const nothing: AddedFields = new Map();

@@ -8,7 +8,6 @@
 export type { DescriptorSource, Described } from "./descriptors.ts";
 export type { RetryPolicy } from "../client/index.ts";
 export type { ForwardRules } from "./forward-rules.ts";
-export { requestKey } from "./forwarded-metadata.ts";
 export { createServerCodecs, OpaqueMessage } from "./opaque-message.ts";
 export { OpenUpstream, type ProxiedUpstream, typesOf } from "./proxied-upstream.ts";
 export { ProxyTable, type ReloadReport } from "./proxy-table.ts";

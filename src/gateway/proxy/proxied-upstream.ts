@@ -33,7 +33,7 @@ export interface ProxiedUpstream {
   /**
    * A binary google.protobuf.FileDescriptorSet with all that its files import, or where to get one: the URL of a file,
    * which is read again when it changes; `"reflection"`, which asks the upstream (`grpc.reflection.v1` or `v1alpha`) at
-   * the start and again every minute; or a source of your own.
+   * the start, when its servers are others, and every minute; or a source of your own.
    */
   readonly descriptors: Uint8Array | URL | "reflection" | DescriptorSource;
   /** Header fields of the calls that `"reflection"` makes, such as a credential. */
@@ -112,17 +112,13 @@ export class OpenUpstream {
       readMaxBytes: Math.min(readMaxBytes, writeMaxBytes),
       // What callers may send was checked when it came; JSON is longer than what it becomes.
       writeMaxBytes: messageBytesMax,
+      waitsForReady: false,
     };
   }
 
   /** Closes the connections, unless the program has opened them. */
   close(): Promise<void> {
     return this.#isOwn ? this.connections.close() : Promise.resolve();
-  }
-
-  /** Whether rules see the request. */
-  get seesRequest(): boolean {
-    return this.#requestFields.seesRequest || this.#answerFields.seesRequest;
   }
 
   /** Returns the binary FileDescriptorSet of the upstream, as it is by now. Rejects with what its source rejects with. */

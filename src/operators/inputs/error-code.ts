@@ -1,6 +1,7 @@
 /**
  * The identifiers of what these parts refuse and log, beside those of the gateway: `errorCode` of the error that answers
- * a call, and of lines of the log. None changes its meaning; a release may add some. docs/errors.md explains each.
+ * a call, and of lines of the log. None changes its meaning; a release may add some. docs/errors.md and
+ * docs/identifiers.md explain each.
  */
 export type OperatorErrorCode =
   // Refusals of a credential, and of a call.

@@ -97,7 +97,7 @@ What is otherwise than with grpc-gateway:
     rest.lenient ignores it; rest.sameValueAsPath takes the same value in a body.
     - plantstore.v1.PlantService.DeletePlant: DELETE /plants/{id}
 
-  A body is refused where the rule has none; Envoy would set fields by it.
+  A body is refused where the rule has none.
     rest.ignoreBodies ignores it. It never sets a field.
     - plantstore.v1.PlantService.DeletePlant: DELETE /plants/{id}
 

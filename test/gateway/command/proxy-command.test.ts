@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "node:tls";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
@@ -263,6 +264,23 @@ test("it ends at once when it is told to while an upstream is silent, and lives 
   silent.close();
 });
 
+test("a call that takes longer than a second is answered after it is told to stop", async () => {
+  const asked = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<void>();
+  await using upstream = await startUpstream({}, () => {
+    asked.resolve();
+    return told.promise;
+  });
+  const running = proxy("--upstream", `http://${upstream.address}`, "--descriptors", write("slow.binpb", greenhouses));
+  const answer = get(`${await running.serving}/sensors/4/reading`);
+  await within(asked.promise, "the call");
+  const ended = running[Symbol.asyncDispose]();
+  await pause(1_200);
+  told.resolve();
+  expect((await answer).status).toBe(200);
+  await ended;
+});
+
 test("why an upstream does not answer is told once, and not to callers", async () => {
   await using running = proxy("--upstream", "http://127.0.0.1:1", "--descriptors", write("g.binpb", greenhouses));
   const url = await running.serving;
@@ -280,7 +298,8 @@ test("why an upstream does not answer is told once, and not to callers", async (
 
 test("rules that are of no RPC are told, at the start and when descriptors change", async () => {
   const file = write("rules-of.binpb", greenhouses);
-  const rules = write("unknown.yaml", "rules:\n- selector: other.v1.Service.Nope\n  get: /nope\n");
+  const known = "- selector: greenhouse.v1.GreenhouseService.GetReading\n  get: /r/{sensor}\n";
+  const rules = write("unknown.yaml", `rules:\n- selector: other.v1.Service.Nope\n  get: /nope\n${known}`);
   const told = "the rule for other.v1.Service.Nope has no effect: no RPC that is served has this name";
   const words = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--rules", rules];
   expect(await run(...words, "--check")).toMatchObject({ exitCode: 0, complaint: told });
@@ -304,6 +323,40 @@ test("--check looks at the certificate", async () => {
   expect(await run(...words, ...tls("/none"))).toMatchObject({
     exitCode: 2,
     complaint: expect.stringContaining("/none cannot be read: ENOENT"),
+  });
+});
+
+test.each(["--tls-cert", "--upstream-cert", "--upstream-ca"])(
+  "--check tells that the certificate of %s has expired",
+  async (option) => {
+    const { cert, key } = createCertificate("expired", new Date("2020-03-01T00:00:00Z"));
+    const [certificate, keyFile] = [write("expired.pem", cert), write("expired-key.pem", key)];
+    const checked = ["--descriptors", write("expired.binpb", greenhouses), "--check", option];
+    const words = ["--upstream", "https://127.0.0.1:1", ...checked];
+    const withKey = option === "--upstream-ca" ? [] : [option.replace("cert", "key"), keyFile];
+    expect(await run(...words, certificate, ...withKey)).toEqual({
+      exitCode: 2,
+      printed: "",
+      complaint: `the certificate of ${option} expired at 2020-03-01T00:00:00.000Z`,
+    });
+    // Others of a chain may be left over from an earlier one; of several authorities one is enough.
+    const renewed = write("renewed.pem", pem.cert + cert);
+    const renewedKey = withKey.length === 0 ? [] : [withKey[0] ?? "", write("renewed-key.pem", pem.key)];
+    expect(await run(...words, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, complaint: "" });
+    if (option === "--upstream-ca") {
+      const turned = write("turned.pem", cert + pem.cert);
+      expect(await run(...words, turned)).toMatchObject({ exitCode: 0, complaint: "" });
+    }
+  },
+);
+
+test("--check tells of an authority that cannot be read, after others that can", async () => {
+  const broken = pem.cert.replace(/[A-Za-z0-9+/]{20}/, "A".repeat(20));
+  const words = ["--upstream", "https://127.0.0.1:1", "--descriptors", write("broken.binpb", greenhouses), "--check"];
+  expect(await run(...words, "--upstream-ca", write("broken.pem", pem.cert + broken))).toMatchObject({
+    exitCode: 2,
+    printed: "",
+    complaint: expect.stringContaining("a certificate of --upstream-ca cannot be read: "),
   });
 });
 
@@ -356,12 +409,13 @@ describe("what cannot be used is said, with exit code 2, or 1 if it is the upstr
       })),
     ),
     { words: [...local, "--descriptors", set, "--tls-cert", set], says: "--tls-cert and --tls-key belong together" },
+    { words: [...local, "--descriptors", set, "--tls-key", set], says: "--tls-cert and --tls-key belong together" },
     {
       words: [...local, "--descriptors", set, "--upstream-key", set],
       says: "--upstream-cert and --upstream-key belong",
     },
     {
-      words: ["--upstream", "https://127.0.0.1:1", "--descriptors", set, "--upstream-ca", "/none"],
+      words: ["--upstream", "https://unix:1", "--descriptors", set, "--upstream-ca", "/none"],
       says: "/none cannot be read: ENOENT",
     },
     ...["", "no certificate"].flatMap((text, at) => {

@@ -356,6 +356,40 @@ test.each([waterBed, watchReadings])("a caller that leaves %s resets the stream 
   expect(answers).toMatchObject([{ httpStatus: 0 }]);
 });
 
+test("a signal that an interceptor has put in the place of the call's resets the stream of the upstream", async () => {
+  const givenUp = new AbortController();
+  const reset = Promise.withResolvers<Buffer>();
+  await using upstream = await startScriptedServer({
+    request: () => givenUp.abort(),
+    frame: (_, { type, payload }) => void (type === frameType.resetStream && reset.resolve(payload)),
+  });
+  await using proxy = await startProxy(upstream.baseUrl, files, {
+    interceptors: [(next) => (request) => next({ ...request, signal: givenUp.signal })],
+  });
+  expect((await postWater(proxy)).httpStatus).toBe(499);
+  expect(await within(reset.promise, "a reset")).toEqual(Buffer.of(0, 0, 0, 8));
+});
+
+test("a caller that leaves resets both streams of a call that an interceptor has passed on twice", async () => {
+  const asked = Promise.withResolvers<void>();
+  const reset = Promise.withResolvers<void>();
+  let resets = 0;
+  await using upstream = await startScriptedServer({
+    request: ({ requests }) => void (requests === 2 && asked.resolve()),
+    frame: (_, { type }) => void (type === frameType.resetStream && ++resets === 2 && reset.resolve()),
+  });
+  await using proxy = await startProxy(upstream.baseUrl, files, {
+    interceptors: [(next) => (request) => Promise.any([next(request), next(request)])],
+  });
+  using connection = await openHttp2(proxy.address);
+  const request = grpcRequest(waterBed, Buffer.alloc(0));
+  const stream = connection.open(request).on("error", () => undefined);
+  stream.end(request.body);
+  await within(asked.promise, "both requests");
+  stream.close(8);
+  await within(reset.promise, "both resets");
+});
+
 test("the header of an answer goes on before its first message", async () => {
   let upstreamConnection: readonly [ScriptedConnection, number] | undefined;
   await using upstream = await startScriptedServer({

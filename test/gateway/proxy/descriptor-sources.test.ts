@@ -1,9 +1,18 @@
 import { writeFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { DescService } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createProxy, type ProxiedUpstream, type ReloadReport } from "../../../src/gateway/create-proxy.ts";
+import {
+  createProxy,
+  createUpstream,
+  type ProxiedUpstream,
+  type ProxyGateway,
+  type ReloadReport,
+} from "../../../src/gateway/create-proxy.ts";
+import { createGrpcTransport } from "../../../src/gateway/client/index.ts";
 import { createGateway } from "../../../src/gateway/index.ts";
 import { createReflectionService, ServerReflection } from "../../../src/gateway/reflection/index.ts";
 import { StreamService } from "../../gen/streams/v1/stream_service_pb.ts";
@@ -51,6 +60,77 @@ test("reflection is read again after so many milliseconds, and told of only if i
     await proxy.close();
     await upstream.close();
   }
+});
+
+/** A server with reflection that says how often it was asked. */
+async function startReflecting(services: readonly DescService[], path: string) {
+  const seen = { asked: 0 };
+  const gateway = createGateway({
+    routes: (router) => {
+      router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor }) });
+      router.service(ServerReflection, {
+        serverReflectionInfo: (requests, context) => {
+          seen.asked++;
+          return createReflectionService(services).serverReflectionInfo(requests, context);
+        },
+      });
+    },
+  });
+  await gateway.listen({ path });
+  return { seen, [Symbol.asyncDispose]: () => gateway.close() };
+}
+
+test("reflection is read again when calls have come to a new server, and soon once more if others follow", async () => {
+  const reports: ReloadReport[] = [];
+  using folder = createTempFolder();
+  const path = folder.file("upstream.sock");
+  await using old = await startReflecting([GreenhouseService], path);
+  await using upstream = createUpstream({ addresses: `unix:${path}` });
+  const create = (): Promise<ProxyGateway> =>
+    createProxy({
+      upstreams: [{ upstream, descriptors: "reflection" }],
+      onReload: (report) => void reports.push(report),
+    });
+  // One that is closed is told nothing.
+  await (await create()).close();
+  const proxy = await create();
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => proxy.close());
+  const call = async (): Promise<number> =>
+    (await proxy.fetch(new Request("http://localhost/sensors/a/reading"))).status;
+  await expect.poll(call).toBe(200);
+  await old[Symbol.asyncDispose]();
+  // Once by each: a server that is gone is no news as long as there is no other.
+  expect(old.seen.asked).toBe(2);
+
+  const beganAtMs = performance.now();
+  const next = await startReflecting([GreenhouseService, StreamService], path);
+  await expect.poll(call).toBe(200);
+  await expect.poll(() => reports.length).toBe(1);
+  expect(reports[0]).toMatchObject({ removed: [], problems: [] });
+  expect(reports[0]?.added).toContain(`/${StreamService.typeName}/${StreamService.methods[0]?.name}`);
+  expect(next.seen.asked).toBe(1);
+  await next[Symbol.asyncDispose]();
+
+  const last = await startReflecting([GreenhouseService], path);
+  await expect.poll(call).toBe(200);
+  await expect.poll(() => reports.length).toBe(2);
+  expect(reports[1]?.removed).toContain(`/${StreamService.typeName}/${StreamService.methods[0]?.name}`);
+  expect(last.seen.asked).toBe(1);
+  // A second after the other reading, less what a timer may be early.
+  expect(performance.now() - beganAtMs).toBeGreaterThan(990);
+
+  // Closed, it reads neither what it was about to, nor because of servers that come later.
+  await last[Symbol.asyncDispose]();
+  const other = await startReflecting([StreamService], path);
+  await expect.poll(call).toBe(200);
+  await proxy.close();
+  await other[Symbol.asyncDispose]();
+  stack.use(await startReflecting([StreamService], path));
+  const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
+  await expect.poll(() => greenhouse.getReading({ sensor: "a" }).then(({ sensor }) => sensor)).toBe("a");
+  await pause(1_100);
+  expect(reports.length).toBe(2);
 });
 
 test("reflection that is not answered is given up when the proxy closes", async () => {

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { createContextValues, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import { createContextKey, createContextValues, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ForwardRules, ProxyOptions } from "../../../src/gateway/create-proxy.ts";
@@ -40,6 +40,8 @@ async function pass(
 const own = { "content-type": "application/grpc+proto", te: "trailers", "user-agent": "grpc-node-plantstore-gateway" };
 /** Who calls, where rules do not leave it out. */
 const client = { "x-forwarded-for": "127.0.0.1" };
+
+const user = createContextKey<string | undefined>(undefined);
 
 const forget: Interceptor = (next) => (request) =>
   next(Object.assign(Object.create(request), { contextValues: createContextValues() }));
@@ -193,8 +195,22 @@ describe("without rules", () => {
     expect(got).toEqual({ ...own, "x-b": "1" });
   });
 
-  test("an interceptor that replaces the context values leaves nothing but the caller's address out", async () => {
-    expect((await pass([["X-A", "1"]], {}, {}, { interceptors: [forget] })).got).toEqual({ ...own, "x-a": "1" });
+  test("an interceptor that replaces the context values takes nothing from the rules", async () => {
+    const set: ForwardRules["set"] = ({ procedure = "", contextValues }) => ({
+      "x-procedure": procedure,
+      "x-user": contextValues.get(user),
+    });
+    const options: Partial<ProxyOptions> = {
+      admit: ({ contextValues }) => void contextValues.set(user, "ada"),
+      interceptors: [forget],
+    };
+    const { got } = await pass([], {}, { metadata: { set } }, options);
+    expect(got).toEqual({
+      ...own,
+      ...client,
+      "x-procedure": "/greenhouse.v1.GreenhouseService/GetReading",
+      "x-user": "ada",
+    });
   });
 
   test.each(["access-control-allow-origin", "alt-svc", "proxy-status", "server", "set-cookie", "via"])(
@@ -205,8 +221,10 @@ describe("without rules", () => {
   );
 
   test("all others do", async () => {
-    const answered = { etag: '"1"', "x-a": "b", "content-disposition": "inline" };
-    expect((await pass([], answered, {})).back).toMatchObject(answered);
+    const answered = { etag: '"1"', "x-a": "b", "content-disposition": "inline", "x-b-bin": "not base64" };
+    const { back } = await pass([], answered, {});
+    expect(back).toMatchObject(answered);
+    expect(back).not.toHaveProperty("x-forwarded-for");
   });
 });
 

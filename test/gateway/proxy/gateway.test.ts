@@ -1,4 +1,6 @@
-import { createServer, type Server } from "node:http";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { createServer, request, type Server } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -139,6 +141,39 @@ test("it is mounted in another server, answers Fetch, and describes itself", asy
   server.close();
   server.closeAllConnections();
   await proxy.close();
+});
+
+test("the connections to upstreams have closed once close resolves, or once a start has failed", async () => {
+  let socket: unknown;
+  const opened = (message: unknown): unknown => (socket = Reflect.get(Object(message), "socket"));
+  subscribe("net.client.socket", opened);
+  await using upstream = await startGreenhouse({ getReading: () => ({}) });
+  const options = { upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: "reflection" }] } as const;
+  await expect(createProxy(options)).rejects.toThrow("reflection");
+  expect(socket).toMatchObject({ closed: true });
+  const { proxy } = await startProxy(urlOf(upstream.address.port), files);
+  expect((await proxy.fetch(new Request("http://a/sensors/b/reading"))).status).toBe(200);
+  expect(socket).toMatchObject({ closed: false });
+  await proxy.close();
+  expect(socket).toMatchObject({ closed: true });
+  unsubscribe("net.client.socket", opened);
+});
+
+test("a request that is sent while the proxy drains is passed on, and the drain waits for it", async () => {
+  await using upstream = await startGreenhouse({ getReading: () => ({}), waterBed: ({ bed }) => ({ bed }) });
+  const admitted = Promise.withResolvers<void>();
+  const { proxy, address } = await startProxy(urlOf(upstream.address.port), files, { admit: () => admitted.resolve() });
+  const headers = { "content-type": "application/json", "content-length": 2, connection: "keep-alive" };
+  const call = request({ host: address.address, port: address.port, method: "POST", path: "/beds/1:water", headers });
+  call.write("{");
+  await admitted.promise;
+  const drained = proxy.drain(10_000);
+  const answered = once(call, "response");
+  call.end("}");
+  const [answer] = await answered;
+  expect([answer.statusCode, String(await collect(answer))]).toEqual([200, `{"bed":"1"}`]);
+  await drained;
+  expect(proxy.load.connections.http1).toBe(0);
 });
 
 test.each([

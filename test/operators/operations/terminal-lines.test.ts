@@ -75,3 +75,7 @@ test.each([
   // oxlint-disable-next-line no-control-regex
   expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe(`12:34:56.789 ${level.padEnd(5)} listening port=1\n`);
 });
+
+test("where there is no text, nothing is coloured", () => {
+  expect(toTerminalLine(JSON.stringify(line), true)).toMatch(/ listening\n$/);
+});
