@@ -6,18 +6,20 @@ import { runSql } from "../support/plants/postgres-server.ts";
 import { startCitus } from "./citus-cluster.ts";
 import { childrenOf } from "./citus-node.ts";
 
-// `node test/citus/load.ts [SHARDS] [keys]`: how many deletions a second callers get through who wait for each, from the
-// store without HTTP, and what they cost the servers, of which all three are on this machine.
+// `node test/citus/load.ts [SHARDS] [keys|none] [OLD]`: how many deletions a second callers get through who wait for each, from the
+// store without HTTP, and what they cost the servers, of which all three are on this machine; and how long it takes the
+// store meanwhile to drop so many records that are too old.
 
 const plants = 600_000;
 const callers = 256;
 const seconds = 10;
-const [shards = "32", keys] = process.argv.slice(2);
+const [shards = "32", keys = "none", old = "0"] = process.argv.slice(2);
 
 await using cluster = await startCitus();
 const url = await cluster.createSchema(Number(shards));
 await migratePostgres(url);
 await runSql(url, `INSERT INTO plants SELECT unnest(ARRAY(SELECT generate_series(1, ${plants})::bigint))`);
+if (old !== "0") await addOld(Number(old));
 let batches = 0;
 const store = await openPostgresStore({
   url,
@@ -25,6 +27,7 @@ const store = await openPostgresStore({
     batches++;
     return () => undefined;
   },
+  onUpkeep: (upkeep) => void process.stdout.write(`${JSON.stringify(upkeep)}\n`),
 });
 const before = cpuSecondsOfNodes();
 const begun = performance.now();
@@ -48,10 +51,19 @@ async function keepDeleting(): Promise<void> {
   while (next < plants && performance.now() - begun < seconds * 1_000) {
     const id = BigInt(++next);
     const sent = performance.now();
-    const deleted = await store.delete(id, deleteCall(keys === undefined ? {} : { idempotencyKey: `key-${id}` }));
+    const deleted = await store.delete(id, deleteCall(keys === "none" ? {} : { idempotencyKey: `key-${id}` }));
     if (!deleted) throw new Error(`plant ${id} was not there`);
     latencies.push(performance.now() - sent);
   }
+}
+
+async function addOld(records: number): Promise<void> {
+  await runSql(url, "SELECT plantstore_make_day('2020-01-01', 1)");
+  await runSql(
+    url,
+    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, day)
+     SELECT unnest(ARRAY(SELECT generate_series(-${records}, -1)::bigint)), '2020-01-01', 'ann', 'r', gen_random_uuid(), '2020-01-01'`,
+  );
 }
 
 function cost(part: 0 | 1): string {

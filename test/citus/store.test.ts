@@ -446,7 +446,7 @@ describe("on Citus", () => {
   test("the record is shortened from its old end", async () => {
     const url = await createStore(ids);
     const store = await openPostgresStore({ url });
-    await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+    await Promise.all(ids.map((id) => store.delete(id, deleteCall({ idempotencyKey: `key-${id}` }))));
     await store.close();
     await runSql(url, "UPDATE deletions SET deleted_at = now() - interval '1 day' WHERE plant_id < 150");
     // Plants that were restored, and deleted again.

@@ -7,6 +7,7 @@ import { migratePlants } from "../../src/plantstore/plants/index.ts";
 import { serverOwner } from "../support/plants/postgres-server.ts";
 import { within } from "../support/deadline.ts";
 import { buildMachines } from "./network.ts";
+import { addWorkers, copyCitus } from "./citus-workers.ts";
 import { createRoleSql, databaseUrl, type Member, Node, type Route } from "./node.ts";
 
 /** Milliseconds within which the cluster is to be whole again: the time in which Patroni notices, and that of a copy. */
@@ -26,17 +27,29 @@ export class Cluster {
     this.nodes = nodes;
   }
 
-  /** Starts it in a folder, with an empty store and a replica on each node. */
-  static async start(folder: string): Promise<Cluster> {
-    const machines = await buildMachines(routes.length);
-    const nodes = machines.map(
-      (machine, i) => new Node(machine, routes[i] ?? "hosts", folderFor(folder, machine.name)),
-    );
+  /**
+   * Starts it in a folder, with an empty store and a replica on each node.
+   *
+   * @param workers - how many workers of Citus there are, on machines of their own, the coordinator of which is on the
+   * nodes; without any, the nodes have the store
+   */
+  static async start(folder: string, workers: number = 0): Promise<Cluster> {
+    const machines = await buildMachines(routes.length + workers);
+    const programs = workers > 0 ? copyCitus(folder) : undefined;
+    const nodes = machines
+      .slice(0, routes.length)
+      .map((machine, i) => new Node(machine, routes[i] ?? "hosts", folderFor(folder, machine.name), programs));
     const cluster = new Cluster(nodes);
     for (const node of nodes) node.startDatabase();
     for (const node of nodes) node.startProxy();
     await cluster.untilWhole();
-    await cluster.#createStore();
+    if (programs === undefined) await cluster.#createDatabase();
+    else {
+      const others = machines.slice(routes.length);
+      const placed = others.map((machine) => ({ ...machine, folder: folderFor(folder, machine.name) }));
+      await addWorkers(placed, programs, (sql) => cluster.query(sql));
+    }
+    await migratePlants({ kind: "postgres", url: databaseUrl("hosts") });
     await Promise.all(nodes.map((node) => node.startReplica()));
     return cluster;
   }
@@ -118,10 +131,9 @@ export class Cluster {
     return await within(look(), `a ${role}`, wholeLimitMs);
   }
 
-  async #createStore(): Promise<void> {
+  async #createDatabase(): Promise<void> {
     await this.query(createRoleSql("plantstore"), "postgres");
     await this.query("CREATE DATABASE plantstore OWNER plantstore", "postgres");
-    await migratePlants({ kind: "postgres", url: databaseUrl("hosts") });
   }
 }
 

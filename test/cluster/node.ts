@@ -28,6 +28,9 @@ export function createRoleSql(user: string): string {
   return `CREATE ROLE ${user} LOGIN PASSWORD '${password}'`;
 }
 
+/** Has Patroni keep the coordinator of Citus, which goes to its workers with the password. */
+const citusEnvironment = { PATRONI_CITUS_DATABASE: "plantstore", PATRONI_CITUS_GROUP: "0", PGPASSWORD: password };
+
 /** The programs of a machine that keep its database. */
 export const databasePrograms = ["etcd", "patroni", "postgres"] as const;
 
@@ -47,10 +50,13 @@ export class Node {
   /** Where callers reach its replica. */
   readonly replicaUrl: string;
   readonly #folder: string;
+  readonly #citusPrograms: string | undefined;
   readonly #programs = new Map<string, ChildProcess>();
 
-  constructor(machine: Machine, route: Route, folder: string) {
+  /** @param citusPrograms - the folder of a PostgreSQL with Citus, of which this is a coordinator, if there is one */
+  constructor(machine: Machine, route: Route, folder: string, citusPrograms?: string) {
     this.machine = machine;
+    this.#citusPrograms = citusPrograms;
     this.route = route;
     this.replicaUrl = `http://${machine.callersAddress}:${replicaPort}`;
     this.#folder = folder;
@@ -72,7 +78,8 @@ export class Node {
       PATRONI_POSTGRESQL_CONNECT_ADDRESS: `${name}:5432`,
       PATRONI_POSTGRESQL_DATA_DIR: join(this.#folder, "data"),
       PATRONI_POSTGRESQL_PGPASS: join(this.#folder, "pgpass"),
-      PATRONI_POSTGRESQL_BIN_DIR: postgresFolder() ?? "",
+      PATRONI_POSTGRESQL_BIN_DIR: this.#citusPrograms ?? postgresFolder() ?? "",
+      ...(this.#citusPrograms === undefined ? {} : citusEnvironment),
       PATRONI_SUPERUSER_USERNAME: "postgres",
       PATRONI_SUPERUSER_PASSWORD: password,
       PATRONI_REPLICATION_USERNAME: "replicator",

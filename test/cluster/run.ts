@@ -8,10 +8,12 @@ import { findMissing } from "./requirements.ts";
 // each, while machines are killed, frozen and cut off. Every call is judged by the tables at the end.
 //
 // `-- --seconds 600` for longer, `-- --seed 42` for other calls, `-- --fault "etcd"` for the faults with that in their
-// name alone, `-- --logs FOLDER` for the logs of all programs. Nothing of it is visible outside: networks, processes and
-// files are in namespaces of their own.
+// name alone, `-- --logs FOLDER` for the logs of all programs, `-- --workers 2` to have these machines keep the coordinator
+// of a Citus with so many workers, two at most, which nothing happens to (`node test/citus/build.ts` builds it once).
+// Nothing of it is visible outside: networks, processes and files are in namespaces of their own.
 
-const hosts = "127.0.0.1 localhost\n10.77.0.1 node-1\n10.77.0.2 node-2\n10.77.0.3 node-3\n";
+const nodes = [1, 2, 3, 4, 5].map((number) => `10.77.0.${number} node-${number}\n`);
+const hosts = `127.0.0.1 localhost\n${nodes.join("")}`;
 
 const missing = findMissing();
 for (const sentence of missing) process.stderr.write(`${sentence}\n`);

@@ -19,6 +19,7 @@ const { values, positionals } = parseArgs({
     seed: { type: "string", default: String(testSeed) },
     fault: { type: "string", default: "" },
     logs: { type: "string" },
+    workers: { type: "string", default: "0" },
   },
 });
 
@@ -28,7 +29,8 @@ const shownMax = 20;
 const [folder = ""] = positionals;
 const { logs } = values;
 if (logs !== undefined) process.on("exit", () => cpSync(folder, logs, { recursive: true, filter: isFolderOrLog }));
-const cluster = await Cluster.start(folder);
+if (Number(values.workers) > 2) throw new RangeError("the network has names for two workers");
+const cluster = await Cluster.start(folder, Number(values.workers));
 const callers = new Callers(cluster.nodes, new Dice(Number(values.seed)));
 const supply = new PlantSupply(callers);
 supply.start();

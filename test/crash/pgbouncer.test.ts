@@ -7,7 +7,7 @@ import { deleteCall } from "../support/plants/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
 import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../support/plants/describe-plant-store.ts";
-import { type Pgbouncer, startPgbouncer } from "../support/plants/pgbouncer.ts";
+import { canKeepStatements, type Pgbouncer, startPgbouncer } from "../support/plants/pgbouncer.ts";
 import { startPlantServer } from "../support/server/plant-server.ts";
 import { type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
 import { Dice } from "../support/dice.ts";
@@ -145,3 +145,26 @@ describe("behind PgBouncer in transaction mode", () => {
     expect(counts).toEqual({ records: String(plants - left.size), plants: String(plants - left.size) });
   });
 });
+
+// Debian 12 has an older release; `PGBOUNCER=/path/of/the/program` is asked instead.
+if (canKeepStatements()) {
+  test("statements that a PgBouncer from 1.21 on keeps go by their names", { timeout }, async () => {
+    const count = 400;
+    await createPlants(count);
+    await using keeping = await startPgbouncer(postgres.socketFolder, true);
+    const onUpkeep = vi.fn<OnUpkeep>();
+    const open = () => openPlantStore({ kind: "postgres", url: keeping.url }, { onUpkeep });
+    const stores = [await open(), await open()];
+    const deleting = Array.from({ length: count }, async (_, i) => {
+      const id = BigInt(i + 1);
+      const outcomes = await Promise.all(stores.map((store) => store.delete(id, deleteCall())));
+      return outcomes.filter(Boolean).length;
+    });
+    expect(new Set(await Promise.all(deleting))).toEqual(new Set([1]));
+    for (const store of stores) await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+    for (const store of stores) await store.close();
+    expect(onUpkeep.mock.calls).toEqual([]);
+    const kept = "SELECT count(*) > 0 AS kept FROM pg_prepared_statements WHERE statement LIKE '%DELETE FROM plants%'";
+    expect(await runSql(keeping.url, kept)).toEqual([{ kept: true }]);
+  });
+}

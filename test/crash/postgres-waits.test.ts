@@ -8,50 +8,28 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../src/plantstore/plants/index.ts";
 import { repeatWhileRefused } from "../../src/plantstore/plants/postgres/server/repeat-while-refused.ts";
-import { batchTimeoutMs } from "../../src/plantstore/plants/postgres/delete/run-batch.ts";
 import { readServerUrl } from "../../src/plantstore/plants/postgres/server/server-url.ts";
 import { migrations } from "../../src/plantstore/plants/postgres/schema/migrations.ts";
 import { Session } from "../../src/plantstore/plants/postgres/server/session.ts";
-import { openPostgresStore, watchIntervalMs } from "../../src/plantstore/plants/postgres/store.ts";
-import { type CuttingProxy, startCuttingProxy } from "../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { startPostgresProxy } from "../support/plants/postgres-proxy.ts";
 import {
   configOf,
+  createPlantsFor,
   type PostgresServer,
   runSql,
   startPostgres,
-  withoutStandby,
 } from "../support/plants/postgres-server.ts";
 import { refusalOf } from "../support/plants/refusal.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
 const timeout = 180_000;
 
-const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
-
-/** How much later than said a busy machine may be, in milliseconds. */
-const marginMs = 1_000;
-
-/** Does work while something is wrong. */
-type Situation = (url: string, proxy: CuttingProxy, work: () => Promise<void>) => Promise<void>;
-
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
 }, timeout);
 afterAll(() => server[Symbol.asyncDispose]());
-
-/** The URL of a new store with these plants, for a role of its own. */
-async function createPlants(role: string, ids: readonly number[]): Promise<string> {
-  const url = await server.createSchema();
-  await migratePlants({ kind: "postgres", url });
-  await runSql(
-    url,
-    `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[]); CREATE ROLE ${role} LOGIN SUPERUSER`,
-  );
-  return url.replace("user=tester", `user=${role}`);
-}
 
 describe("a session", () => {
   test.each([
@@ -163,7 +141,7 @@ test("a migration that waits for another one goes on looking, at most ten times 
 
 describe("a store", () => {
   test("learns that its server is gone without a caller, and that it is back", { timeout }, async () => {
-    const url = await createPlants("lonely", [1]);
+    const url = await createPlantsFor(server, "lonely", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
     await expect.poll(() => store.problem).toMatch(/:5432\/postgres: connect /);
@@ -177,7 +155,7 @@ describe("a store", () => {
   });
 
   test("is away as soon as a caller has waited for it in vain", { timeout }, async () => {
-    const url = await createPlants("prompt", [1]);
+    const url = await createPlantsFor(server, "prompt", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
     const refused = await refusalOf(store.delete(1n, deleteCall()));
@@ -189,7 +167,7 @@ describe("a store", () => {
   });
 
   test("waits for a server that is away when it is opened, and looks at its schema then", { timeout }, async () => {
-    const url = await createPlants("early", [1]);
+    const url = await createPlantsFor(server, "early", [1n]);
     await runSql(url, "UPDATE plantstore_schema SET version = version + 1");
     await server.stop("fast");
     const store = await openPlantStore({ kind: "postgres", url });
@@ -204,7 +182,7 @@ describe("a store", () => {
   });
 
   test("is away while its schema is another release's, and back with it", { timeout }, async () => {
-    const url = await createPlants("migrated", [1]);
+    const url = await createPlantsFor(server, "migrated", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await runSql(url, "UPDATE plantstore_schema SET version = version + 1");
     await expect.poll(() => store.problem).toMatch(/: it needs a newer release$/);
@@ -229,7 +207,7 @@ describe("a store", () => {
   });
 
   test("looks on a new connection whether a server that was read-only can be written", { timeout }, async () => {
-    const url = await createPlants("demoted", [1]);
+    const url = await createPlantsFor(server, "demoted", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await store.delete(9n, deleteCall());
     await runSql(url, "ALTER ROLE demoted SET default_transaction_read_only = on");
@@ -246,7 +224,7 @@ describe("a store", () => {
     "is asked how it is beside two batches that wait, whose callers get what they asked for",
     { timeout },
     async () => {
-      const url = await createPlants("busy", [1, 2]);
+      const url = await createPlantsFor(server, "busy", [1n, 2n]);
       const store = await openPlantStore({ kind: "postgres", url });
       const locking = new Client(configOf(url));
       await locking.connect();
@@ -265,7 +243,7 @@ describe("a store", () => {
   );
 
   test("costs its callers time and nothing else while its server is away for some seconds", { timeout }, async () => {
-    const url = await createPlants("patient", [1, 2, 3, 4, 5, 6, 7, 8]);
+    const url = await createPlantsFor(server, "patient", [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
     const outcomes: Promise<boolean>[] = [];
@@ -278,164 +256,6 @@ describe("a store", () => {
     await server.start();
     await expect(Promise.all(outcomes)).resolves.toEqual(outcomes.map(() => true));
     expect(store.problem).toBeUndefined();
-    await store.close();
-  });
-
-  // Reads go on as if nothing were wrong, and nobody deletes anything.
-  test.each([
-    {
-      name: "the disk for its records is full",
-      sql: `CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS
-              $$ BEGIN RAISE 'No space left on device' USING ERRCODE = '53100'; END $$;
-            CREATE TRIGGER fill BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION fill()`,
-      undo: "DROP TRIGGER fill ON deletions",
-      problem: /: No space left on device$/,
-      // It is not there, and to say so needs no write.
-      asked: [9n],
-    },
-    {
-      name: "its user has lost a right",
-      sql: "REVOKE DELETE ON plants FROM idler",
-      undo: "GRANT DELETE ON plants TO idler",
-      problem: /: the user lacks DELETE on plants$/,
-      asked: [],
-    },
-  ])("learns without a caller that $name, and that it is over", { timeout }, async ({ sql, undo, problem, asked }) => {
-    const url = await server.createSchema();
-    await migratePlants({ kind: "postgres", url });
-    const schema = /plants_\d+/.exec(url)?.[0];
-    await runSql(url, "DROP ROLE IF EXISTS idler; CREATE ROLE idler LOGIN");
-    await runSql(url, `GRANT USAGE ON SCHEMA ${schema} TO idler; GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO idler`);
-    await runSql(url, "INSERT INTO plants VALUES (1)");
-    const store = await openPlantStore({ kind: "postgres", url: url.replace("user=tester", "user=idler") });
-    await runSql(url, sql);
-    const problemAfterAsking = async (): Promise<string | undefined> => {
-      for (const id of asked) await store.delete(id, deleteCall()).catch(() => undefined);
-      return store.problem;
-    };
-    await expect.poll(problemAfterAsking).toMatch(problem);
-    await runSql(url, undo);
-    await expect.poll(() => store.problem).toBeUndefined();
-    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-    await store.close();
-    await runSql(url, "DROP OWNED BY idler; DROP ROLE idler");
-  });
-
-  test("learns without a caller that its table is locked, and that it is over", { timeout }, async () => {
-    const url = await createPlants("shut", [1]);
-    const store = await openPlantStore({ kind: "postgres", url });
-    const locking = new Client(configOf(url));
-    await locking.connect();
-    await locking.query("BEGIN; LOCK TABLE plants");
-    await expect.poll(() => store.problem).toMatch(/: another transaction keeps a table or its rows locked: /);
-    await locking.end();
-    await expect.poll(() => store.problem).toBeUndefined();
-    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-    await store.close();
-  });
-
-  // One is asked, and one only looks by itself, after five seconds at most.
-  test.each<{ name: string; during: Situation; message: string; says: RegExp }>([
-    {
-      name: "its synchronous standby is gone",
-      during: (url, _, work) => withoutStandby(url, work),
-      message: unknown,
-      says: /: committed, but not confirmed by its synchronous standbys$/,
-    },
-    {
-      name: "its table is locked",
-      during: async (url, _, work) => {
-        const locking = new Client(configOf(url));
-        await locking.connect();
-        await locking.query("BEGIN; LOCK TABLE plants");
-        try {
-          await work();
-        } finally {
-          await locking.end();
-        }
-      },
-      message: "the plant store cannot delete at the moment",
-      says: /: another transaction keeps a table or its rows locked: /,
-    },
-    {
-      name: "the network is silent",
-      during: async (_, proxy, work) => {
-        proxy.freeze();
-        await work();
-      },
-      message: unknown,
-      says: /: (?:the server is silent: .*|\S+ does not answer)$/,
-    },
-  ])(
-    "tells its callers within ten seconds, and an operator what it waits for, when $name",
-    { timeout },
-    async (row) => {
-      const url = await server.createPlants([1n]);
-      await using proxy = await startCuttingProxy(server.socketFolder);
-      const stores = await Promise.all(
-        [1, 2].map(() => openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) })),
-      );
-      const [asked, idle] = stores;
-      // It has a connection before anything is wrong.
-      await asked?.delete(9n, deleteCall());
-      await row.during(url, proxy, async () => {
-        const begunMs = performance.now();
-        const lastedMs = (): number => performance.now() - begunMs;
-        await expect(asked?.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: row.message });
-        expect(lastedMs()).toBeLessThan(batchTimeoutMs + marginMs);
-        expect(asked?.problem).toMatch(row.says);
-        await expect.poll(() => idle?.problem).toMatch(row.says);
-        expect(lastedMs()).toBeLessThan(watchIntervalMs + batchTimeoutMs + marginMs);
-      });
-      await Promise.all(stores.map((store) => store.close()));
-    },
-  );
-
-  test("is away, and leaves no backend behind, while its synchronous standby is gone", { timeout }, async () => {
-    const url = await createPlants("lone", [1, 2]);
-    const store = await openPlantStore({ kind: "postgres", url });
-    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-    await server.stop("fast");
-    await server.start();
-    const outcome = store.delete(1n, deleteCall());
-    await expect(outcome).rejects.toMatchObject({ rawMessage: unknown });
-    await expect.poll(() => store.problem).toBeDefined();
-    // Looks go on meanwhile, each of which waits for the standby in vain.
-    const looks: string[] = [];
-    while (looks.length < 3) {
-      const running = await runSql(url, "SELECT pid FROM pg_stat_activity WHERE usename = 'lone'");
-      expect(running.length).toBeLessThanOrEqual(4);
-      for (const { pid } of running) if (!looks.includes(String(pid))) looks.push(String(pid));
-      await sleep(100);
-    }
-    expect(store.problem).toBeDefined();
-    await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
-    await runSql(url, "SELECT pg_reload_conf()");
-    await expect.poll(() => store.problem).toBeUndefined();
-    // It was committed here, and the standby has it now.
-    await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
-    await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
-    await store.close();
-  });
-
-  test("says that a plant is gone only when its synchronous standby knows it", { timeout }, async () => {
-    const url = await createPlants("asker", [1, 2]);
-    const store = await openPlantStore({ kind: "postgres", url });
-    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-    await runSql(url, "SELECT pg_reload_conf()");
-    // A deletion that waits is not visible. Once its wait is cancelled it is, and a failover would undo it.
-    const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-    const undone = runSql(url.replace("user=asker", "user=tester"), "DELETE FROM plants");
-    await expect.poll(() => runSql(url, waiting)).toHaveLength(1);
-    await runSql(url, `SELECT pg_cancel_backend(pid) FROM (${waiting}) AS waiting`);
-    await undone;
-    let isTold = false;
-    const outcome = store.delete(1n, deleteCall()).finally(() => (isTold = true));
-    await expect.poll(() => runSql(url, `${waiting} AND usename = 'asker'`)).toHaveLength(1);
-    expect(isTold).toBe(false);
-    await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
-    await runSql(url, "SELECT pg_reload_conf()");
-    await expect(outcome).resolves.toBe(false);
     await store.close();
   });
 });

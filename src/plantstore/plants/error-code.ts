@@ -1,6 +1,6 @@
 /**
  * The identifiers of the plant store's errors, beside those of the gateway and of the parts for operators. None changes
- * its meaning; a release may add some. docs/errors.md explains each.
+ * its meaning; a release may add some. docs/errors.md and docs/identifiers.md explain each.
  */
 export type PlantErrorCode =
   // Answers to a deletion: `errorCode` of the error.

@@ -81,9 +81,11 @@ export class StoreHealth {
     this.#patientUntilMs = undefined;
     // Earlier commits prove nothing now.
     this.#workedAtMs = Number.NEGATIVE_INFINITY;
-    if (problem.isTemporary) return this.#tryLater();
-    clearTimeout(this.#nextTry);
-    clearInterval(this.#watch);
+    if (problem.isTemporary) this.#tryLater();
+    else {
+      clearTimeout(this.#nextTry);
+      clearInterval(this.#watch);
+    }
   }
 
   async #try(): Promise<boolean> {
@@ -101,9 +103,7 @@ export class StoreHealth {
   }
 
   #mayStillPass(found: StoreProblem, untilMs: number): boolean {
-    if (found.mayBeBrief !== true) return false;
-    this.#patientUntilMs ??= untilMs;
-    return performance.now() < this.#patientUntilMs - lastLookMs;
+    return found.mayBeBrief === true && performance.now() < (this.#patientUntilMs ??= untilMs) - lastLookMs;
   }
 
   #tryLater(): void {

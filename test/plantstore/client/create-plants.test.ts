@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { credentials } from "@grpc/grpc-js";
+import { credentials, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { createPlants, type Plants, PlantsError, type PlantsOptions } from "../../../src/plantstore/client/index.ts";
 import { openMemoryStore, type PlantStore } from "../../../src/plantstore/plants/index.ts";
@@ -27,6 +27,7 @@ async function deletePlant(
     return await plants.delete(9_007_199_254_740_993n, signal === undefined ? {} : { signal });
   } catch (error) {
     if (!(error instanceof PlantsError)) throw error;
+    expect(error.cause).toMatchObject({ code: status[error.code] });
     return { code: error.code, message: error.message };
   } finally {
     plants.close();

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { connect, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
 import { type Certificate, createCertificate } from "../../support/carriers/certificate.ts";
@@ -77,6 +77,10 @@ test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
     spoil: (folder) => writeFileSync(folder.file("key.pem"), createCertificate("other").key),
   },
   { name: "a certificate that is cut", spoil: (folder) => writeFileSync(folder.file("cert.pem"), "-----BEGIN CERT") },
+  {
+    name: "a file of more than 1 MiB",
+    spoil: (folder) => appendFileSync(folder.file("cert.pem"), "\n".repeat(1_048_576)),
+  },
   { name: "an empty key", spoil: (folder) => writeFileSync(folder.file("key.pem"), "") },
 ])("$name leaves the old certificate in place", async ({ spoil }) => {
   using folder = createTempFolder();
@@ -85,6 +89,7 @@ test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
   await using server = await serve(folder);
   spoil(folder);
   await server.reload();
+  expect(messagesOf(server)).toContain("certificate refused, the one before stays");
   using socket = disposable(await shakeHands(server, certificate.cert));
   expect(socket.authorized).toBe(true);
 });

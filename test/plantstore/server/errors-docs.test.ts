@@ -3,9 +3,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { situations } from "../../contract/situations.ts";
+import { readPage } from "../../support/docs/page-blocks.ts";
 import { projectFolder } from "../../support/process/child-program.ts";
 
-/** A row of docs/errors.md. */
+/** A message of docs/errors.md, in a row of its own or with others. */
 interface Documented {
   /** With `…` for what varies. */
   readonly message: string;
@@ -14,13 +15,14 @@ interface Documented {
   readonly errorCodes: readonly string[];
 }
 
-const page = readFileSync(join(projectFolder, "docs/errors.md"), "utf8");
+const page = readPage("docs/errors.md");
 
 const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
-  const [, message, name, number, rest, codes = ""] =
+  const [, messages, name, number, rest, codes = ""] =
     /^\| `(.+?)` \| ([A-Z_]+) (\d+) \| (\S+) \| ((?:`ERR_\w+`(?:, )?)+) \|/.exec(line) ?? [];
-  if (message === undefined || rest === undefined) return [];
-  return [{ message, name, code: Number(number), rest, errorCodes: codesIn(codes) }];
+  if (messages === undefined || rest === undefined) return [];
+  const row = { name, code: Number(number), rest, errorCodes: codesIn(codes) };
+  return messages.split("`<br>`").map((message) => ({ ...row, message }));
 });
 
 const sources: ReadonlyMap<string, string> = new Map(
@@ -102,9 +104,9 @@ const unions = [
 }));
 const declared = unions.flatMap(({ codes }) => codes);
 
-test("docs/errors.md explains the identifiers that are declared, and no others", () => {
+test("docs/errors.md and docs/identifiers.md explain the identifiers that are declared, and no others", () => {
   expect(new Set(declared).size).toBe(declared.length);
-  expect(codesIn(page)).toEqual(declared.toSorted());
+  expect(codesIn(page + readPage("docs/identifiers.md"))).toEqual(declared.toSorted());
 });
 
 test.each(unions)("the identifiers of $file are those in use", ({ file, codes }) => {

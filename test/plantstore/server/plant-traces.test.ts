@@ -109,6 +109,9 @@ test("a call and its commit are exported as spans of the caller's trace, which i
   expect(Object.keys(collector.resources[0] ?? {}).filter((name) => name.startsWith("process."))).toEqual([
     "process.pid",
   ]);
+  // What is traced is measured, too.
+  const durations = traced.server.collectMetrics().find(({ name }) => name === "db.client.operation.duration");
+  expect(durations?.points.some((point) => "sum" in point && point.sum > 0)).toBe(true);
 });
 
 test.each<{ name: string; request: HttpRequest; want: object }>([

@@ -1,5 +1,7 @@
+import { Client } from "pg";
+import { expect } from "vitest";
 import { migrations } from "../../../src/plantstore/plants/postgres/schema/migrations.ts";
-import { type PostgresServer, runSql } from "./postgres-server.ts";
+import { configOf, type PostgresServer, runSql } from "./postgres-server.ts";
 
 /** A store of the release before, with these plants. */
 export async function createStoreBefore(server: PostgresServer, plants = 0): Promise<string> {
@@ -51,4 +53,28 @@ export async function partitionsOf(url: string): Promise<readonly unknown[]> {
     "SELECT relid::regclass::text AS name FROM pg_partition_tree('deletions') WHERE isleaf ORDER BY 1",
   );
   return rows.map(({ name }) => name);
+}
+
+/**
+ * Has another process drop the partition of a day after work has chosen it, and before it may drop it. The row of the
+ * version, by the lock of which one process at a time does so, is in a view for that, which waits.
+ */
+export async function dropMeanwhile<Result>(url: string, name: string, work: () => Promise<Result>): Promise<Result> {
+  const other = new Client(configOf(url));
+  await other.connect();
+  await other.query(`
+    CREATE FUNCTION its_turn() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+      WHILE NOT pg_try_advisory_xact_lock_shared(35) LOOP PERFORM pg_sleep(0.01); END LOOP;
+      RETURN true;
+    END $$;
+    ALTER TABLE plantstore_schema RENAME TO plantstore_version;
+    CREATE VIEW plantstore_schema AS SELECT version FROM plantstore_version WHERE its_turn();
+    SELECT pg_advisory_lock(35)`);
+  const working = work();
+  const waits = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+  await expect.poll(async () => (await other.query(waits)).rows).not.toEqual([]);
+  await other.query(`DROP TABLE ${name}`);
+  await other.query("SELECT pg_advisory_unlock(35)");
+  await other.end();
+  return await working;
 }

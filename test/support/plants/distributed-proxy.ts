@@ -28,7 +28,7 @@ interface Loss {
  * whose SQLSTATE is then replaced: 0A000 for what these engines lack; 40001 at random; and 40003 at random where a
  * transaction ends, of which every other one was committed.
  */
-export async function startDistributedProxy(serverFolder: string, dice: Dice): Promise<DistributedProxy> {
+export async function startDistributedProxy(serverFolder: string, dice: Pick<Dice, "roll">): Promise<DistributedProxy> {
   const refused = new Map<string, number>();
   const state = { failOneIn: 0 };
   const count = (sqlState: string): string => {

@@ -22,12 +22,13 @@ const port = 6_432;
  * Starts PgBouncer with the example of `deploy/`, except for where its server is and which users it lets in.
  *
  * @param serverFolder - the folder of the server's socket
+ * @param keeps - whether it keeps the prepared statements of its clients, if it can
  * @throws Error when the program is not there
  */
-export async function startPgbouncer(serverFolder: string): Promise<Pgbouncer> {
+export async function startPgbouncer(serverFolder: string, keeps: boolean = false): Promise<Pgbouncer> {
   const folder = mkdtempSync(join(tmpdir(), "plantstore-pgbouncer-"));
   const config = join(folder, "pgbouncer.ini");
-  writeFileSync(config, configOf(folder, serverFolder));
+  writeFileSync(config, configOf(folder, serverFolder, keeps));
   writeFileSync(join(folder, "users"), '"tester" ""\n');
   const owner = serverOwner();
   if (owner !== undefined) execFileSync("chown", ["-R", `${owner.uid}:${owner.gid}`, folder]);
@@ -73,7 +74,7 @@ export async function startPgbouncer(serverFolder: string): Promise<Pgbouncer> {
 }
 
 // Of a setting that comes twice the later one counts.
-function configOf(folder: string, serverFolder: string): string {
+function configOf(folder: string, serverFolder: string, keeps: boolean): string {
   return `${readFileSync(join(projectFolder, "deploy/pgbouncer.ini"), "utf8")}
 listen_addr =
 unix_socket_dir = ${folder}
@@ -85,21 +86,21 @@ client_tls_sslmode = disable
 ; Fewer than the connections of its clients, so that they take turns, also one client with itself.
 default_pool_size = 2
 server_round_robin = 1
-${keepsStatements() ? "max_prepared_statements = 0" : ""}
+${canKeepStatements() && !keeps ? "max_prepared_statements = 0" : ""}
 [databases]
 plantstore = host=${serverFolder} port=5432 dbname=plantstore
 `;
 }
 
-/** Whether it is a release that can keep the prepared statements of its clients, which these tests do without. */
-function keepsStatements(): boolean {
+/** Whether it is a release that can keep the prepared statements of its clients. */
+export function canKeepStatements(): boolean {
   const [, minor] = /PgBouncer 1\.(\d+)/.exec(execFileSync(program(), ["--version"], { encoding: "utf8" })) ?? [];
   return Number(minor) >= 21;
 }
 
 function program(): string {
   // Debian keeps it where only root's PATH leads.
-  for (const name of ["pgbouncer", "/usr/sbin/pgbouncer"]) {
+  for (const name of [process.env["PGBOUNCER"] ?? "pgbouncer", "/usr/sbin/pgbouncer"]) {
     try {
       execFileSync(name, ["--version"], { stdio: "ignore" });
       return name;

@@ -43,6 +43,13 @@ export interface PostgresServer extends AsyncDisposable {
   start(): Promise<void>;
 }
 
+/** The URL of a store with these plants, for a role of its own, by which its backends are told from others. */
+export async function createPlantsFor(server: PostgresServer, role: string, ids: readonly bigint[]): Promise<string> {
+  const url = await server.createPlants(ids);
+  await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER`);
+  return url.replace("user=tester", `user=${role}`);
+}
+
 /** Runs SQL on a connection of the test's own, on which nothing is left of what ran there before. */
 export async function runSql(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const config = configOf(url);

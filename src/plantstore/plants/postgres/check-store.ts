@@ -1,5 +1,6 @@
 import type { Citus } from "./citus/citus.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
+import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import type { Session } from "./server/session.ts";
 
 /**
@@ -11,6 +12,7 @@ import type { Session } from "./server/session.ts";
 export async function checkStore(session: Session, citus: Citus): Promise<void> {
   await checkDatabase(session);
   await checkRights(session);
+  await refuseRenamedSchema(session);
   await citus.learn(session);
   await citus.placement.checkWorkers(session);
 }

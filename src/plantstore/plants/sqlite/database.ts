@@ -38,10 +38,9 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated):
       demandFixedLog(db);
       migrate(db, options.plantsWhenCreated, options.lockTimeoutMs, onMigrated);
       untilUnlocked(() => makeDurable(db), options.lockTimeoutMs);
-      // A long read, such as an export, lets the log grow; without a limit it would keep that size.
-      db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}`);
-      // From here on beginWrite() waits for the lock.
-      db.exec(`PRAGMA busy_timeout = ${lockPollMs}`);
+      // A long read, such as an export, lets the log grow; without a limit it would keep that size. From here on
+      // beginWrite() waits for the lock.
+      db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}; PRAGMA busy_timeout = ${lockPollMs}`);
       return db;
     } catch (fault) {
       db.close();

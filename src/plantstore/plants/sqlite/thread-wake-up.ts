@@ -20,6 +20,7 @@ export class ThreadWakeUp {
 
   /** Announces a question that has been posted. */
   announce(): void {
+    // No test can tell: the other thread sleeps on after a call that comes before the number only if it looks between.
     Atomics.add(this.#announced, 0, 1);
     Atomics.notify(this.#announced, 0);
   }

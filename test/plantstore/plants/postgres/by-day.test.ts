@@ -1,6 +1,9 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openPostgresDatabase } from "../../../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
+import {
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
 import { Retention } from "../../../../src/plantstore/plants/postgres/all-plants/retention.ts";
 import { oneServerByDay } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
 import { makeDays } from "../../../../src/plantstore/plants/postgres/schema/by-day.ts";
@@ -11,7 +14,14 @@ import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/st
 import type { Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
 import { collect } from "../../../support/collect.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
-import { addDay, createStoreBefore, dayFromNow, partitionsOf, recordsOf } from "../../../support/plants/days.ts";
+import {
+  addDay,
+  createStoreBefore,
+  dayFromNow,
+  dropMeanwhile,
+  partitionsOf,
+  recordsOf,
+} from "../../../support/plants/days.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 
@@ -179,6 +189,15 @@ describe("records by day", () => {
     expect(await recordsOf(url)).toEqual({ [`archive.${moved}`]: 2 });
   });
 
+  test("of a day that another process drops meanwhile are left to it", async () => {
+    const url = await server.createPlants();
+    const old = await addDay(url, -100, 5);
+    const session = new Session(readServerUrl(url));
+    const dropped = await dropMeanwhile(url, old, async () => await oneServerByDay.days?.dropOld(session, hourMs));
+    expect(dropped).toEqual({ count: 0, isMore: true });
+    await session.close();
+  });
+
   test("are written although no day can be made, as on a full disk", async () => {
     const url = await server.createPlants([1n]);
     await runSql(
@@ -202,6 +221,23 @@ describe("records by day", () => {
       await runSql(url, "DROP EVENT TRIGGER fill");
       await store.close();
     }
+  });
+
+  test("leave after their schema was renamed, once migrate has followed; until then no server starts", async () => {
+    const before = await server.createPlants();
+    await addDay(before, -100, 5);
+    const [schema] = await runSql(before, "SELECT current_schema() AS name");
+    const name = String(schema?.["name"]);
+    await runSql(before, `ALTER SCHEMA ${name} RENAME TO renamed; CREATE SCHEMA ${name}`);
+    const url = before.replace(name, "renamed");
+    await expect(openPostgresStore({ url })).rejects.toThrow(
+      /the schema renamed had another name: run `plantstore mig/,
+    );
+    await migratePostgres(url);
+    const reports: Upkeep[] = [];
+    const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });
+    await expect.poll(() => reports).toMatchObject([{ kind: "records-dropped", count: 5 }]);
+    await store.close();
   });
 
   test("need no rights but on rows, and nobody without them drops or makes a day", async () => {

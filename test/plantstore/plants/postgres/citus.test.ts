@@ -20,7 +20,7 @@ const hashMax = 2 ** 31 - 1;
 /** Returns what is known of tables on one worker. */
 function spread(): Citus {
   const citus = new Citus();
-  citus.placement = citusPlacement(new Shards([hashMax], [0]));
+  citus.placement = citusPlacement(new Shards([hashMax], [0]), false);
   return citus;
 }
 

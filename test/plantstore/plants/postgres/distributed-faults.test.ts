@@ -32,10 +32,12 @@ function through(url: string): string {
   return url.replace(server.socketFolder, proxy.socketFolder);
 }
 
+const failOneIn = 8;
+
 /** Runs work while one statement in eight fails. */
 async function throughFaults<Result>(work: () => Promise<Result>): Promise<Result> {
   const before = refusals("40001", "40003");
-  proxy.failOneIn = 8;
+  proxy.failOneIn = failOneIn;
   try {
     return await work();
   } finally {
@@ -70,6 +72,21 @@ describe("through a server that lacks, refuses and forgets what distributed engi
     await throughFaults(() => Promise.all(Array.from({ length: 4 }, () => migratePostgres(through(url)))));
     expect(await schemaOf(url)).toEqual(await schemaOf(await server.createPlants()));
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: expect.any(Number) }]);
+  });
+
+  test("a migration goes on after whichever of its statements was refused", async () => {
+    const url = await server.createPlants();
+    let refused = true;
+    for (let statement = 0; refused; statement++) {
+      let next = 0;
+      const dice = { roll: (sides: number) => (sides === failOneIn && next++ === statement ? 0 : 1) };
+      await using once = await startDistributedProxy(server.socketFolder, dice);
+      once.failOneIn = failOneIn;
+      await migratePostgres(url.replace(server.socketFolder, once.socketFolder));
+      refused = once.refused.size > 0;
+      expect(refused).toBe(statement < next);
+      if (!refused) expect(statement).toBeGreaterThan(10);
+    }
   });
 
   test("plants are imported, counted once each, and left out where there is a record", async () => {

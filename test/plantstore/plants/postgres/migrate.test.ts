@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
 import { byDaySql } from "../../../../src/plantstore/plants/postgres/schema/by-day.ts";
 import { checkDatabase } from "../../../../src/plantstore/plants/postgres/schema/check-database.ts";
@@ -67,6 +67,14 @@ const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
   VALUES (1, 'ann', 'r', '00000000-0000-0000-0000-000000000000')`;
 
 describe("migrating a PostgreSQL database", () => {
+  test.each([0, 3])("of which a publication has all tables brings version %d to the newest", async (version) => {
+    const url = await databaseOfVersion(version);
+    await runSql(url, "CREATE PUBLICATION everything FOR ALL TABLES");
+    onTestFinished(() => runSql(url, "DROP PUBLICATION everything").then(() => undefined));
+    await expect(migratePostgres(url)).resolves.toEqual({ from: version, to: newest });
+    await (await openPostgresStore({ url })).close();
+  });
+
   test.each(migrations.map((_, version) => version))("brings version %d to the newest schema", async (version) => {
     const url = await databaseOfVersion(version);
     if (version > 0) await runSql(url, "INSERT INTO plants VALUES (7)");

@@ -301,14 +301,14 @@ describe("the deletion record in PostgreSQL", () => {
   }
 
   test("loses what is older than it is kept, and nothing else", async () => {
-    const url = await createRecords(2_500);
+    const url = await createRecords(12_500);
     const reports: Upkeep[] = [];
     const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
     const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000, onUpkeep });
     await expect.poll(() => runSql(url, "SELECT max(plant_id) FROM deletions")).toEqual([{ max: "120" }]);
     expect(await countRecords(url)).toBe(120);
     await store.close();
-    expect(reports).toEqual([{ kind: "records-dropped", count: 2_380, lastedMs: expect.any(Number) }]);
+    expect(reports).toEqual([{ kind: "records-dropped", count: 12_380, lastedMs: expect.any(Number) }]);
   });
 
   test("is shortened from its old end, past what another process is about to drop", async () => {
@@ -356,7 +356,7 @@ describe("the deletion record in PostgreSQL", () => {
   });
 
   test("is told to be shorter before its keeper has stopped, although the server has vanished meanwhile", async () => {
-    const url = await createRecords(1_500);
+    const url = await createRecords(7_500);
     const locking = new Client(configOf(url));
     await locking.connect();
     await locking.query("SELECT pg_advisory_lock(1)");
@@ -381,12 +381,12 @@ describe("the deletion record in PostgreSQL", () => {
     await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
     proxy.freeze();
     await retention.stop();
-    expect(reports).toMatchObject([{ kind: "records-dropped", count: 1_000 }]);
+    expect(reports).toMatchObject([{ kind: "records-dropped", count: 5_000 }]);
     await locking.end();
   });
 
   test("is not shortened any more once its store is closed", async () => {
-    const url = await createRecords(10_000);
+    const url = await createRecords(50_000);
     // Each slice takes a second.
     await runSql(
       url,
@@ -399,7 +399,7 @@ describe("the deletion record in PostgreSQL", () => {
     await store.close();
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
     // Those of the slice that was under way are gone, and of the nine others one or two where the test was late.
-    expect(await countRecords(url)).toBeGreaterThan(5_000);
+    expect(await countRecords(url)).toBeGreaterThan(25_000);
   });
 
   test("keeps no connection in between, and nobody from anything when it cannot be shortened", async () => {
@@ -444,7 +444,7 @@ describe("the deletion record in PostgreSQL", () => {
   });
 
   test("tells what was dropped before it could not be shortened any more", async () => {
-    const url = await createRecords(2_500);
+    const url = await createRecords(12_500);
     await runSql(
       url,
       `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'kept'; END$$;
@@ -461,7 +461,7 @@ describe("the deletion record in PostgreSQL", () => {
     });
     const lastedMs = expect.any(Number);
     expect(reports).toEqual([
-      { kind: "records-dropped", count: 2_000, lastedMs },
+      { kind: "records-dropped", count: 10_000, lastedMs },
       { kind: "retention-failed", problem: "kept", lastedMs },
     ]);
   });

@@ -152,5 +152,5 @@ async function idsWithRecord(session: Session, ids: BigInt64Array): Promise<Set<
   const between = await session.query(findDeletedBetween, [first, last]);
   if (between.length === 0) return new Set();
   const wanted = new Set(Array.from(ids, String));
-  return new Set(between.flatMap(([id]) => (id !== null && id !== undefined && wanted.has(id) ? [id] : [])));
+  return new Set(between.map(([id]) => id ?? "").filter((id) => wanted.has(id)));
 }

@@ -4,10 +4,12 @@ import { withNamedFaults } from "../../named-faults.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../plant-database.ts";
 import { checkStore } from "../check-store.ts";
 import { Citus } from "../citus/citus.ts";
-import { distribute, refuseDistributedSchema } from "../citus/distribute.ts";
+import { divideSpreadByDay, spreadDays } from "../citus/by-day.ts";
+import { distribute, isCitus, refuseDistributedSchema } from "../citus/distribute.ts";
 import { problemOf } from "../delete/problem.ts";
 import { isByDay, makeDays } from "../schema/by-day.ts";
 import { checkDatabase } from "../schema/check-database.ts";
+import { followRenamedSchema } from "../schema/renamed-schema.ts";
 import type { OnWaiting } from "../schema/beside-servers.ts";
 import { migrate, type Versions } from "../schema/migrate.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
@@ -62,7 +64,16 @@ export async function migratePostgres(url: string, onWaiting?: OnWaiting): Promi
     await repeatWhileRefused(session, () => refuseDistributedSchema(session));
     const versions = await migrate(session, new Session(server, unlimited, citus), onWaiting);
     await repeatWhileRefused(session, () => distribute(session));
-    if (await isByDay(session)) await repeatWhileRefused(session, () => makeDays(session));
+    await repeatWhileRefused(session, async () => {
+      await divideSpreadByDay(session, onWaiting);
+      await distribute(session);
+    });
+    await repeatWhileRefused(session, async () => {
+      if (!(await isByDay(session))) return;
+      await followRenamedSchema(session);
+      // Each a partition: how long records are kept is for servers to say.
+      await ((await isCitus(session)) ? spreadDays.make(session, 0) : makeDays(session));
+    });
     return versions;
   };
   return await onSession(server, migrateAll, unlimited);

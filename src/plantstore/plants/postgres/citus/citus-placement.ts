@@ -5,6 +5,7 @@ import { findKeysSql, toIds } from "../delete/one-server.ts";
 import type { Placement, PlantFate } from "../delete/placement.ts";
 import { probeWrite } from "../delete/probe-write.ts";
 import type { Row, Session } from "../server/session.ts";
+import { spreadDays } from "./by-day.ts";
 import type { Shards } from "./shards.ts";
 
 // The shortest time for the check of a worker, in milliseconds, if any is left.
@@ -18,12 +19,16 @@ const deleteOnWorkerSql = `
 const stillThereSql = "SELECT id FROM plants WHERE id = ANY($1::bigint[])";
 
 // A key names its plant, so only the workers of these plants need to look.
-const lookForKeysSql = findKeysSql("idempotency_key = ANY($1::text[]) AND plant_id = ANY($2::bigint[])");
+const keysSql = "idempotency_key = ANY($1::text[]) AND plant_id = ANY($2::bigint[])";
+
+// Rows per transaction: a shard compares each plant of them with each number.
+const droppedMax = 1_000;
 
 // Without SKIP LOCKED, which works on one shard at a time: processes that do so at once may wait for each other.
-const oldRecordsSql = `
-  SELECT plant_id, seq FROM deletions WHERE deleted_at < now() - $1::interval ORDER BY deleted_at LIMIT $2::integer`;
-const dropSql = "DELETE FROM deletions WHERE plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1";
+const oldRecordsSql = (condition: string): string => `
+  SELECT plant_id, seq FROM deletions WHERE ${condition} AND deleted_at < now() - $1::interval ORDER BY deleted_at LIMIT $2::integer`;
+const dropSql = (condition: string): string =>
+  `DELETE FROM deletions WHERE ${condition} AND plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
 // Citus would take the number from a sequence of the coordinator, and then wait for the standbys of that, which a
 // deletion that a worker runs does not. Each look makes up its own, among so many that no two looks at once have the
@@ -38,9 +43,13 @@ const probeRecordSql = (id: bigint): string => `
  *
  * - A statement that deletes and records at once would be a two-phase commit over all workers. In a function that Citus
  *   runs on the worker of its first argument it is a local transaction; so batches are made for one worker each.
+ * - Where records are divided by day, it marks those without a key with theirs.
  * - No index can be unique across workers, so an idempotency key holds for one plant, with which it begins in records.
  */
-export function citusPlacement(shards: Shards): Placement {
+export function citusPlacement(shards: Shards, isByDay: boolean): Placement {
+  // By day, no other partition has records with a key, or such as are dropped row by row.
+  const inAllDays = isByDay ? "day IS NULL" : "true";
+  const lookForKeysSql = findKeysSql(`${keysSql} AND ${inAllDays}`);
   return {
     isSpread: true,
     // A batch costs a statement for each shard that it touches, so fewer and larger batches are cheaper.
@@ -59,13 +68,13 @@ export function citusPlacement(shards: Shards): Placement {
     },
     findKeyRecords: (session, keyed) =>
       session.query(lookForKeysSql, [keysOf(keyed), toArray(keyed.map(({ id }) => id))]),
-    makeDays: () => Promise.resolve(),
-    dropOldDay: () => Promise.resolve({ count: 0, isMore: false }),
+    days: isByDay ? spreadDays : undefined,
     dropOldRecords: async (session, keptMs, sliceMax) => {
-      const old = await session.query(oldRecordsSql, [`${keptMs} milliseconds`, sliceMax]);
+      const limit = Math.min(sliceMax, droppedMax);
+      const old = await session.query(oldRecordsSql(inAllDays), [`${keptMs} milliseconds`, limit]);
       if (old.length === 0) return { count: 0, isMore: false };
       const [ids, seqs] = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
-      return { count: (await session.query(dropSql, [ids, seqs])).length, isMore: old.length === sliceMax };
+      return { count: (await session.query(dropSql(inAllDays), [ids, seqs])).length, isMore: old.length === limit };
     },
     checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
     checkWrite: (session) =>

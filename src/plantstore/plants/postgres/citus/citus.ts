@@ -3,6 +3,7 @@ import { StoreOpenError } from "../../store-open-error.ts";
 import { oneServer, oneServerByDay } from "../delete/one-server.ts";
 import type { Placement } from "../delete/placement.ts";
 import { isByDay } from "../schema/by-day.ts";
+import { isByDaySql } from "../schema/gather.ts";
 import type { Notice } from "../server/connect.ts";
 import { InDoubt, type Session, type Workers } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
@@ -42,12 +43,14 @@ export class Citus implements Workers {
     }
     if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(spreadByHand);
     if (rows.some(([, , , showsAll]) => showsAll === "f")) throw new StoreOpenError(warningsHidden);
+    const divided = rows.some(([, , , , one]) => one === "t");
     const hashMax = rows.map(([max]) => Number(max));
     const worker = rows.map(([, index]) => Number(index));
     // To find a plant of each worker takes a while.
-    if (isDeepStrictEqual([hashMax, worker], [this.#shards?.hashMax ?? [], this.#shards?.worker ?? []])) return;
+    const known = [this.#shards?.hashMax, this.#shards?.worker, this.placement.days !== undefined];
+    if (isDeepStrictEqual([hashMax, worker, divided], known)) return;
     this.#shards = new Shards(hashMax, worker);
-    this.placement = citusPlacement(this.#shards);
+    this.placement = citusPlacement(this.#shards, divided);
   }
 
   // Citus passes SQLSTATE and text of a worker's warning on, but not the routine; `57P01` comes when the waiting backend
@@ -87,7 +90,8 @@ export class Citus implements Workers {
 // A table that is on one node as a whole has a shard without hashes, and is used as on any other server.
 const shardsSql = `
   SELECT shardmaxvalue, dense_rank() OVER (ORDER BY groupid) - 1, to_regprocedure('${deleteFunction}') IS NOT NULL,
-    current_setting('client_min_messages') LIKE 'debug%' AND current_setting('citus.worker_min_messages') LIKE 'debug%'
+    current_setting('client_min_messages') LIKE 'debug%' AND current_setting('citus.worker_min_messages') LIKE 'debug%',
+    EXISTS (${isByDaySql})
   FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
   WHERE logicalrelid = to_regclass('plants') AND shardmaxvalue IS NOT NULL ORDER BY shardmaxvalue::integer`;
 

@@ -14,6 +14,9 @@ const mayDropRecords = `EXISTS (
         WHERE tgtype & 7 = 7 AND NOT tgisinternal AND tgrelid::regclass::text LIKE '%deletions\\_%'
       )`;
 
+// A record with a key is in the partition of all days, whose index lets no key be used twice.
+const todayWithoutKey = ", CASE WHEN key IS NULL THEN (now() AT TIME ZONE 'UTC')::date END";
+
 /**
  * The body of the function, which `migrate` compares with that in the database.
  *
@@ -33,7 +36,7 @@ const mayDropRecords = `EXISTS (
  * there and rolls them back: the commit of a transaction that has written waits for the standbys, even if nothing of
  * it is left. A trigger may keep the records from being written; then the deletion is repeated until a worker runs it.
  */
-export const functionBody: string = `
+export const functionBodyOf = (isByDay: boolean): string => `
   DECLARE
     part bigint[]; free bigint[]; present bigint; recorded bigint; missing bigint[]; undone uuid;
   BEGIN
@@ -62,8 +65,8 @@ export const functionBody: string = `
       FOR present IN DELETE FROM plants WHERE id = ANY(ids) RETURNING id LOOP deleted := deleted || present; END LOOP;
     END IF;
     IF deleted IS NOT NULL THEN
-      INSERT INTO deletions (plant_id, batch, subject, request_id, idempotency_key)
-        SELECT id, token, subject, request_id, key
+      INSERT INTO deletions (plant_id, batch, subject, request_id, idempotency_key${isByDay ? ", day" : ""})
+        SELECT id, token, subject, request_id, key${isByDay ? todayWithoutKey : ""}
         FROM unnest(ids, subjects, request_ids, keys) AS call (id, subject, request_id, key) WHERE id = ANY(deleted);
       GET DIAGNOSTICS recorded = ROW_COUNT;
       IF ${mayDropRecords} OR ${elsewhere("deleted")} THEN
@@ -93,8 +96,8 @@ export const functionBody: string = `
   END `;
 
 /** Creates the function, or replaces it. */
-export const functionSql: string = `
+export const functionSqlOf = (isByDay: boolean): string => `
   CREATE OR REPLACE FUNCTION plantstore_delete(
     one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
     OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
-  ) LANGUAGE plpgsql SET search_path FROM CURRENT AS $$${functionBody}$$;`;
+  ) LANGUAGE plpgsql SET search_path FROM CURRENT AS $$${functionBodyOf(isByDay)}$$;`;

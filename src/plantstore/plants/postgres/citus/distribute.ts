@@ -1,7 +1,7 @@
 import { StoreOpenError } from "../../store-open-error.ts";
-import { gatherSql } from "../schema/gather.ts";
+import { gatherSql, isByDaySql } from "../schema/gather.ts";
 import type { Session } from "../server/session.ts";
-import { deleteFunction, functionBody, functionSql } from "./delete-function.ts";
+import { deleteFunction, functionBodyOf, functionSqlOf } from "./delete-function.ts";
 
 const schemaDistributed =
   "a schema that Citus keeps on one worker as a whole is not supported: use another one, " +
@@ -46,11 +46,14 @@ export async function distribute(session: Session): Promise<void> {
 
 /** Returns the statements that make the tables fit for deletions on Citus; none if they are fit already. */
 async function missingSql(session: Session): Promise<readonly string[]> {
-  const [[state] = []] = await session.query(stateSql, [functionBody]);
+  const divided = (await session.query(isByDaySql)).length > 0;
+  const functionSql = functionSqlOf(divided);
+  const [[state] = []] = await session.query(stateSql, [functionBodyOf(divided)]);
   if (state === "otherwise") throw new StoreOpenError(spreadOtherwise);
   if (state === "of another release") return [sequentialSql, functionSql];
-  if (state === "by hand") return [sequentialSql, ...keysSql, spreadFunctionSql];
-  return state === "whole" ? [gatherSql, sequentialSql, primaryKeySql, ...keysSql, spreadSql, spreadFunctionSql] : [];
+  if (state === "by hand") return [sequentialSql, ...keysSql, functionSql, spreadFunctionSql];
+  if (state !== "whole") return [];
+  return [gatherSql, sequentialSql, primaryKeySql, ...keysSql, spreadSql, functionSqlOf(false), spreadFunctionSql];
 }
 
 const stateSql = `
@@ -81,6 +84,4 @@ const spreadSql = `
   SELECT create_distributed_table('plants', 'id');
   SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants');`;
 
-const spreadFunctionSql = `
-  ${functionSql}
-  SELECT create_distributed_function('${deleteFunction}', 'one', colocate_with => 'plants')`;
+const spreadFunctionSql = `SELECT create_distributed_function('${deleteFunction}', 'one', colocate_with => 'plants')`;

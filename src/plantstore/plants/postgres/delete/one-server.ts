@@ -141,10 +141,12 @@ export const oneServer: Placement = placeOnOneServer(false);
 /** The same with records that are divided by day. */
 export const oneServerByDay: Placement = {
   ...placeOnOneServer(true),
-  makeDays,
-  dropOldDay: async (session, keptMs) => {
-    const [[count = null] = []] = await session.query(dropDaySql, [`${keptMs} milliseconds`]);
-    return { count: Number(count), isMore: count !== null };
+  days: {
+    make: makeDays,
+    dropOld: async (session, keptMs) => {
+      const [[count = null] = []] = await session.query(dropDaySql, [`${keptMs} milliseconds`]);
+      return { count: Number(count), isMore: count !== null };
+    },
   },
 };
 
@@ -172,8 +174,7 @@ function placeOnOneServer(isByDay: boolean): Placement {
     findPlants,
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
     findKeyRecords: (session, keyed) => session.query(lookForKeysSql, [keysOf(keyed)]),
-    makeDays: () => Promise.resolve(),
-    dropOldDay: () => Promise.resolve({ count: 0, isMore: false }),
+    days: undefined,
     dropOldRecords: async (session, keptMs, sliceMax) => {
       const dropped = await session.query(dropRowsSql, [`${keptMs} milliseconds`, sliceMax]);
       return { count: dropped.length, isMore: dropped.length === sliceMax };

@@ -45,18 +45,13 @@ export interface Placement {
   waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
   /** Returns key, plant, subject and, if they are durable, `seq` of the records with the keys of these deletions. */
   findKeyRecords(session: Session, keyed: readonly PendingDelete[]): Promise<readonly Row[]>;
-  /** Makes the partitions of the next days, where records are divided by day. */
-  makeDays(session: Session): Promise<void>;
+  /** The partitions of deletion records by day; `undefined` where these are in one table. */
+  readonly days: RecordDays | undefined;
   /**
-   * Drops one day of deletion records, the last of which is older than `keptMs` by the clock of the database. Returns
-   * about how many records that were, and whether there may be more.
+   * Deletes the oldest of the deletion records outside of days that are older than `keptMs` by the clock of the
+   * database, in one transaction of at most `sliceMax`.
    */
-  dropOldDay(session: Session, keptMs: number): Promise<{ count: number; isMore: boolean }>;
-  /**
-   * Deletes the oldest of the other deletion records that are older than `keptMs` by the clock of the database, in one transaction of
-   * at most `sliceMax`. Returns how many, and whether there may be more.
-   */
-  dropOldRecords(session: Session, keptMs: number, sliceMax: number): Promise<{ count: number; isMore: boolean }>;
+  dropOldRecords(session: Session, keptMs: number, sliceMax: number): Promise<Dropped>;
   /** Checks, without a write, that deletions would be durable on each worker that can be reached. */
   checkWorkers(session: Session): Promise<void>;
   /**
@@ -64,4 +59,20 @@ export interface Placement {
    * synchronous standby does not affect reads. Rejects with the fault; then discard the session.
    */
   checkWrite(session: Session): Promise<void>;
+}
+
+/** The partitions of deletion records by day. */
+export interface RecordDays {
+  /** Makes those of the next days, for records that are kept for so long. */
+  make(session: Session, keptMs: number): Promise<void>;
+  /** Drops a day, the last record of which is older than `keptMs` by the clock of the database. */
+  dropOld(session: Session, keptMs: number): Promise<Dropped>;
+}
+
+/** The deletion records that one statement has dropped. */
+export interface Dropped {
+  /** How many; of a large day, about. */
+  readonly count: number;
+  /** Whether there may be more to drop. */
+  readonly isMore: boolean;
 }

@@ -3,9 +3,11 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Migration } from "./migrations.ts";
 
-// Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind it, and wait no
-// longer than this for a lock themselves: at worst they are repeated.
-const tableLockMs = 100;
+/**
+ * Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind it, and wait no longer
+ * than this for a lock themselves: at worst they are repeated.
+ */
+export const tableLockMs = 100;
 
 // Milliseconds between two tries to lock a table, during which deletions go on.
 const tableIntervalMs = 1_000;
@@ -16,23 +18,28 @@ const triesPerLine = 5;
 /** Called with what a migration is waiting for. Must not throw. */
 export type OnWaiting = (what: string) => void;
 
-/** Runs a step that locks a table as soon as nobody else uses the table; deletions do not wait meanwhile. */
+/**
+ * Runs a step that locks a table as soon as nobody else uses the table; deletions do not wait meanwhile.
+ *
+ * @param step - statements, or what runs them in a transaction that waits for {@link tableLockMs}
+ */
 export async function runBesideServers(
   session: Session,
-  sql: string,
+  step: string | (() => Promise<void>),
   table: string,
   onWaiting?: OnWaiting,
 ): Promise<void> {
-  for (let tries = 0; !(await runLocking(session, sql)); tries++) {
+  for (let tries = 0; !(await runLocking(session, step)); tries++) {
     if (tries % triesPerLine === 0) onWaiting?.(await findUser(session, table));
     await sleep(tableIntervalMs);
   }
 }
 
-/** Runs statements in one transaction, and returns whether it got the locks. */
-async function runLocking(session: Session, sql: string): Promise<boolean> {
+/** Runs a step in one transaction, and returns whether it got the locks. */
+async function runLocking(session: Session, step: string | (() => Promise<void>)): Promise<boolean> {
   try {
-    await session.run(`SET LOCAL lock_timeout = ${tableLockMs}; ${sql}`);
+    if (typeof step === "string") await session.run(`SET LOCAL lock_timeout = ${tableLockMs}; ${step}`);
+    else await step();
     return true;
   } catch (fault) {
     if (sqlStateOf(fault) === "55P03") return false;

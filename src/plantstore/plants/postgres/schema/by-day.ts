@@ -15,13 +15,20 @@ export async function makeDays(session: Session): Promise<void> {
   await session.query("SELECT plantstore_make_days()");
 }
 
-// PostgreSQL itself, from the first release that has triggers for each row of a partitioned table. The engines that
-// speak its protocol have another name in their version.
-const canDivideSql = String.raw`
+/**
+ * Returns whether the server is PostgreSQL itself, from the first release that has triggers for each row of a partitioned
+ * table. The engines that speak its protocol have another name in their version.
+ */
+export async function isPostgres(session: Session): Promise<boolean> {
+  const [row] = await session.query(isPostgresSql);
+  return row?.[0] === "t";
+}
+
+const isPostgresSql = String.raw`
   SELECT version() ~ '^PostgreSQL \d+[a-z0-9.]* ' AND current_setting('server_version_num')::integer >= 130000`;
 
-// What belongs to the table itself, and would go on with one partition of it alone.
-const dependentsSql = `
+/** Names what belongs to the table itself, and would go on with one partition of it alone. */
+export const dependentsSql = `
   SELECT string_agg(DISTINCT name, ', ') FROM (
     SELECT 'the view or rule ' || ev_class::regclass::text AS name
       FROM pg_depend JOIN pg_rewrite ON pg_rewrite.oid = objid
@@ -47,8 +54,7 @@ const dependentsSql = `
  * @throws StoreOpenError naming what keeps the table from being replaced
  */
 export async function divideByDay(session: Session, onWaiting?: OnWaiting): Promise<void> {
-  const [[canDivide] = []] = await session.query(canDivideSql);
-  if (canDivide !== "t" || (await isCitus(session)) || (await isByDay(session))) return;
+  if (!(await isPostgres(session)) || (await isCitus(session)) || (await isByDay(session))) return;
   const [[dependents = null] = []] = await session.query(dependentsSql);
   if (dependents !== null) {
     throw new StoreOpenError(`the table deletions is replaced: drop ${dependents}, and create that again afterwards`);
@@ -56,21 +62,25 @@ export async function divideByDay(session: Session, onWaiting?: OnWaiting): Prom
   for (const sql of byDaySql) await runBesideServers(session, sql, "deletions", onWaiting);
 }
 
-// The table with its rows becomes the partition of records that are dropped one by one: those with an idempotency key,
-// which its index keeps from being used twice, whatever the day, and those of servers of the release before. So a row of
-// it has no mark, which is checked beside servers: attaching it reads no row.
-const markSql = `
+/** Adds a column that is to divide records, and NULL in all that are there. */
+export const markSqlOf = (column: string, type: string): string => `
   DO $$ BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
-    ALTER TABLE deletions ADD COLUMN IF NOT EXISTS by_day boolean;
+    ALTER TABLE deletions ADD COLUMN IF NOT EXISTS ${column} ${type};
     IF NOT EXISTS (
       SELECT FROM pg_constraint WHERE conrelid = 'deletions'::regclass AND conname = 'deletions_not_by_day'
     ) THEN
-      ALTER TABLE deletions ADD CONSTRAINT deletions_not_by_day CHECK (by_day IS NULL) NOT VALID;
+      ALTER TABLE deletions ADD CONSTRAINT deletions_not_by_day CHECK (${column} IS NULL) NOT VALID;
     END IF;
   END $$`;
 
-const validateSql = `
+// The table with its rows becomes the partition of records that are dropped one by one: those with an idempotency key,
+// which its index keeps from being used twice, whatever the day, and those of servers of the release before. So a row of
+// it has no mark, which is checked beside servers: attaching it reads no row.
+const markSql = markSqlOf("by_day", "boolean");
+
+/** Checks that it is. */
+export const validateSql: string = `
   DO $$ BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
     ALTER TABLE deletions VALIDATE CONSTRAINT deletions_not_by_day;
@@ -79,15 +89,21 @@ const validateSql = `
 const allTables = `'deletions'::regclass, 'deletions_by_row'::regclass, 'deletions_by_day'::regclass,
   'deletions_other_days'::regclass`;
 
-// The tables are made for their owner, who may be a role of the user that migrates, and in the schema of the table, which
-// need not be the first of the search_path. Only the renaming, after what takes longer, locks the table of the servers.
-const divideSql = `
-  DO $divide$ DECLARE ${handOnSql} BEGIN
-    IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
+/**
+ * The tables are made for their owner, who may be a role of the user that migrates, and in the schema of the table, which
+ * need not be the first of the search_path.
+ */
+export const inSchemaOfOwner: string = `
     SELECT relowner::regrole::text AS owner, relnamespace::regnamespace::text AS schema INTO one
       FROM pg_class WHERE oid = 'deletions'::regclass;
     PERFORM set_config('search_path', one.schema || ', pg_temp', true);
-    IF one.owner <> quote_ident(current_user) THEN EXECUTE 'SET LOCAL ROLE ' || one.owner; END IF;
+    IF one.owner <> quote_ident(current_user) THEN EXECUTE 'SET LOCAL ROLE ' || one.owner; END IF;`;
+
+// Only the renaming, after what takes longer, locks the table of the servers.
+const divideSql = `
+  DO $divide$ DECLARE ${handOnSql} BEGIN
+    IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
+    ${inSchemaOfOwner}
     CREATE TABLE deletions_by_day (LIKE deletions INCLUDING DEFAULTS INCLUDING GENERATED) PARTITION BY RANGE (deleted_at);
     CREATE INDEX deletions_by_day_by_plant ON deletions_by_day (plant_id);
     CREATE INDEX deletions_by_day_by_time ON deletions_by_day (deleted_at);

@@ -1,23 +1,25 @@
-// Days that are made ahead of today: longer than a dump or an outage of all servers lasts.
-const daysAhead = 3;
+/** Days that are made ahead of today: longer than a dump or an outage of all servers lasts. */
+export const daysAhead: number = 3;
 
-// Bytes of a partition up to which its rows are counted before it is dropped; of a larger one the server's estimate is
-// told.
-const countedBytesMax = 64 * 2 ** 20;
+/**
+ * Bytes of a partition up to which its rows are counted before it is dropped; of a larger one the server's estimate is
+ * told.
+ */
+export const countedBytesMax: number = 64 * 2 ** 20;
 
-// Rows that are not in the partition of a day are dropped in slices of this many: a few milliseconds.
-const sliceMax = 1_000;
+/** Rows that are not in the partition of a day are dropped in slices of this many: a few milliseconds. */
+export const sliceMax: number = 1_000;
 
-// The functions run with the rights of the owner. So they do only what the caller might do by itself: add or delete.
-const checkCaller = (right: "INSERT" | "DELETE"): string => `
+/** The functions run with the rights of the owner. So they do only what the caller might do by itself: add or delete. */
+export const checkCaller = (right: "INSERT" | "DELETE"): string => `
     IF NOT has_table_privilege(
       CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END, 'deletions', '${right}'
     ) THEN
       RAISE 'permission denied for table deletions' USING ERRCODE = '42501';
     END IF;`;
 
-// One process at a time makes and drops days; the others have nothing to wait for.
-const exclusively = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
+/** One process at a time makes and drops days; the others have nothing to wait for. */
+export const exclusively: string = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
 
 // Deletions queue behind a lock on the partitioned table, and so wait for this long at most.
 const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '50ms'`;

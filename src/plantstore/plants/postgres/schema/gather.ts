@@ -4,8 +4,16 @@ export const isByDaySql = "SELECT FROM pg_class WHERE oid = to_regclass('deletio
 /** The declarations of a block that hands triggers and privileges on, as `takeSql` and `giveSql` do. */
 export const handOnSql = "triggers text[] := '{}'; grants text[] := '{}'; one record; sql text; last bigint;";
 
+/** Takes note of the privileges on the table `deletions`. */
+export const grantsSql: string = `
+    FOR one IN SELECT * FROM pg_class CROSS JOIN aclexplode(relacl) WHERE oid = 'deletions'::regclass LOOP
+      grants := grants || format('GRANT %s ON deletions TO %s%s', one.privilege_type,
+        CASE one.grantee WHEN 0 THEN 'PUBLIC' ELSE one.grantee::regrole::text END,
+        CASE WHEN one.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
+    END LOOP;`;
+
 /** Takes note of the triggers and privileges of the table `deletions`, and removes the triggers. */
-export const takeSql = `
+export const takeSql: string = `
     FOR one IN SELECT tgname, tgenabled, pg_get_triggerdef(oid) AS definition
       FROM pg_trigger WHERE tgrelid = 'deletions'::regclass AND NOT tgisinternal
     LOOP
@@ -14,16 +22,12 @@ export const takeSql = `
         one.tgname);
       EXECUTE format('DROP TRIGGER %I ON deletions', one.tgname);
     END LOOP;
-    FOR one IN SELECT * FROM pg_class CROSS JOIN aclexplode(relacl) WHERE oid = 'deletions'::regclass LOOP
-      grants := grants || format('GRANT %s ON deletions TO %s%s', one.privilege_type,
-        CASE one.grantee WHEN 0 THEN 'PUBLIC' ELSE one.grantee::regrole::text END,
-        CASE WHEN one.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
-    END LOOP;
+    ${grantsSql}
     EXECUTE 'SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM '
       || pg_get_serial_sequence('deletions', 'seq') INTO last;`;
 
 /** Gives them to the table that has its name afterwards. The next `seq` is one more than the last. */
-export const giveSql = `
+export const giveSql: string = `
     EXECUTE format('ALTER TABLE deletions ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (START WITH %s)', last + 1);
     FOREACH sql IN ARRAY grants || triggers LOOP EXECUTE sql; END LOOP;`;
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
 import { buildIndex, type OnWaiting, runBesideServers } from "./beside-servers.ts";
-import { divideByDay } from "./by-day.ts";
+import { divideByDay, isPostgres } from "./by-day.ts";
 import { checkDatabase, checkSettings, versionOf } from "./check-database.ts";
 import { type Migration, migrations } from "./migrations.ts";
 
@@ -13,6 +13,8 @@ const lockIntervalMs = 100;
 // A query, because SET fails in releases before PostgreSQL 17, which do not have this time-out.
 const endTransactionTimeout = (isLocal: boolean): string =>
   `SELECT set_config(name, '0', ${isLocal}) FROM pg_settings WHERE name = 'transaction_timeout'`;
+
+const allTablesSql = "SELECT FROM pg_publication WHERE puballtables";
 
 /** The version of the schema before a migration, and after it. */
 export interface Versions {
@@ -63,8 +65,9 @@ async function takeNextStep(session: Session, lock: Session, onWaiting?: OnWaiti
  * Takes the first step, before there is anything to lock: of several processes, all but one find the tables created.
  */
 async function createSchema(session: Session, { sql }: Migration): Promise<void> {
+  const change = await setVersion(session, 1);
   await session.begin("BEGIN");
-  await session.run(`${sql}; ${setVersion(1)}`);
+  await session.run(`${sql}; ${change}`);
   await session.commit();
 }
 
@@ -99,10 +102,16 @@ async function takeStep(session: Session, lock: Session, { version, step, onWait
     await session.run(endTransactionTimeout(false));
     await buildIndex(session, step.index);
   }
-  await lock.run(setVersion(version + 1));
+  await lock.run(await setVersion(session, version + 1));
   await lock.commit();
 }
 
-function setVersion(version: number): string {
-  return `UPDATE plantstore_schema SET version = ${version}`;
+/**
+ * Returns the statements that change the version. Where a publication has all tables, PostgreSQL updates none without a
+ * key or an identity.
+ */
+async function setVersion(session: Session, version: number): Promise<string> {
+  const publishes = (await isPostgres(session)) && (await session.query(allTablesSql)).length > 0;
+  const identity = publishes ? "ALTER TABLE plantstore_schema REPLICA IDENTITY FULL; " : "";
+  return `${identity}UPDATE plantstore_schema SET version = ${version}`;
 }

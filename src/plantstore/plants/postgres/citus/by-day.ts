@@ -1,0 +1,105 @@
+import { StoreOpenError } from "../../store-open-error.ts";
+import type { RecordDays } from "../delete/placement.ts";
+import { type OnWaiting, runBesideServers, tableLockMs } from "../schema/beside-servers.ts";
+import { dependentsSql, inSchemaOfOwner, markSqlOf, validateSql } from "../schema/by-day.ts";
+import { closeSql } from "../schema/day-functions.ts";
+import { grantsSql, isByDaySql } from "../schema/gather.ts";
+import type { Row, Session } from "../server/session.ts";
+import { dayFunctionsSql } from "./day-functions.ts";
+import { isCitus } from "./distribute.ts";
+
+// Milliseconds that deletions wait with a change of the partitions for its locks.
+const dayLockMs = 50;
+
+/** Makes and drops partitions of records that Citus has spread. */
+export const spreadDays: RecordDays = {
+  make: async (session, keptMs) => void (await callLocking(session, "plantstore_make_days", keptMs)),
+  dropOld: async (session, keptMs) => {
+    const [[count = null] = []] = await callLocking(session, "plantstore_drop_day", keptMs);
+    return { count: Number(count), isMore: count !== null };
+  },
+};
+
+async function callLocking(session: Session, name: string, keptMs: number): Promise<readonly Row[]> {
+  return await lockingOnWorkers(session, dayLockMs, () =>
+    session.query(`SELECT ${name}($1::interval)`, [`${keptMs} milliseconds`]),
+  );
+}
+
+/** Runs work in a transaction that waits for locks no longer than this, on workers either. */
+async function lockingOnWorkers<Result>(session: Session, ms: number, work: () => Promise<Result>): Promise<Result> {
+  try {
+    await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED");
+    await session.run("SET LOCAL citus.propagate_set_commands = 'local'");
+    await session.run(`SET LOCAL lock_timeout = ${ms}`);
+    const result = await work();
+    await session.commit();
+    return result;
+  } catch (fault) {
+    session.discard();
+    throw fault;
+  }
+}
+
+// From PostgreSQL 17 on, no table with an identity can become a partition, and Citus lets none lose it.
+const canDivideSql = `
+  SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('plants') AND partmethod = 'h'
+    AND current_setting('server_version_num')::integer < 170000 AND NOT EXISTS (${isByDaySql})`;
+
+const triggersSql = `
+  SELECT string_agg(DISTINCT 'the trigger ' || tgname, ', ') FROM (
+    SELECT tgname FROM pg_trigger WHERE tgrelid = 'deletions'::regclass AND NOT tgisinternal
+    UNION ALL SELECT NULLIF(result, '') FROM run_command_on_shards('deletions', $$
+      SELECT string_agg(tgname, ', ') FROM pg_trigger WHERE tgrelid = '%s'::regclass AND NOT tgisinternal $$)
+  ) AS trigger`;
+
+/**
+ * Divides the deletion records by day, beside servers that keep deleting. Does nothing if they are divided already, or
+ * not spread. The step that is interrupted is taken again by the next attempt.
+ *
+ * @throws StoreOpenError naming what keeps the table from being replaced
+ */
+export async function divideSpreadByDay(session: Session, onWaiting?: OnWaiting): Promise<void> {
+  if (!(await isCitus(session)) || (await session.query(canDivideSql)).length === 0) return;
+  const found = [...(await session.query(dependentsSql)), ...(await session.query(triggersSql))];
+  const dependents = found.flatMap(([what]) => what ?? []);
+  if (dependents.length > 0) {
+    const what = dependents.join(", ");
+    throw new StoreOpenError(`the table deletions is replaced: drop ${what}, and create that again afterwards`);
+  }
+  for (const sql of spreadByDaySql) {
+    const step = (): Promise<void> => lockingOnWorkers(session, tableLockMs, () => session.run(sql));
+    await runBesideServers(session, step, "deletions", onWaiting);
+  }
+}
+
+// As on one server, the table with its rows becomes the partition of records that are dropped one by one. Numbers come
+// from the same sequence as before, which all may use as they use that of an identity. The indexes of other partitions
+// are their own: one of the parent would be built for this one, too, while it is locked.
+const divideSql = `
+  DO $divide$ DECLARE grants text[] := '{}'; one record; sql text; BEGIN
+    IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
+    ${inSchemaOfOwner}
+    PERFORM set_config('citus.multi_shard_modify_mode', 'sequential', true);
+    ${dayFunctionsSql}
+    CREATE TABLE deletions_all (LIKE deletions INCLUDING DEFAULTS INCLUDING GENERATED) PARTITION BY LIST (day);
+    sql := pg_get_serial_sequence('deletions', 'seq');
+    EXECUTE format('ALTER TABLE deletions_all ALTER COLUMN seq SET DEFAULT nextval(%L)', sql);
+    EXECUTE format('GRANT USAGE ON SEQUENCE %s TO PUBLIC', sql);
+    ${grantsSql}
+    PERFORM create_distributed_table('deletions_all', 'plant_id', colocate_with => 'plants');
+    CREATE TABLE deletions_other_days PARTITION OF deletions_all (PRIMARY KEY (plant_id, seq)) DEFAULT;
+    ALTER TABLE deletions RENAME TO deletions_by_row;
+    ALTER TABLE deletions_all RENAME TO deletions;
+    ALTER TABLE deletions ATTACH PARTITION deletions_by_row FOR VALUES IN (NULL);
+    ${closeSql("'deletions'::regclass, 'deletions_by_row'::regclass, 'deletions_other_days'::regclass")}
+    FOREACH sql IN ARRAY grants LOOP EXECUTE sql; END LOOP;
+    PERFORM plantstore_make_day((now() AT TIME ZONE 'UTC')::date, 1);
+    ALTER TABLE deletions_by_row DROP CONSTRAINT deletions_not_by_day;
+  END $divide$`;
+
+/**
+ * The steps in which a spread table of records is divided by day. Each is one transaction, which locks the table for a
+ * moment, and changes nothing when it is repeated.
+ */
+export const spreadByDaySql: readonly string[] = [markSqlOf("day", "date"), validateSql, divideSql];

@@ -1,0 +1,91 @@
+import { checkCaller, closeSql, countedBytesMax, daysAhead, exclusively, sliceMax } from "../schema/day-functions.ts";
+
+// A partition has 32 tables on workers, by default, and locks on all nodes: so there are about this many of them.
+const partitions = 12;
+
+// The partition of a day, by the bound that the server enforces.
+const ofDay = (day: string): string => `
+      SELECT FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+      WHERE inhparent = 'deletions'::regclass AND pg_get_expr(relpartbound, inhrelid) LIKE '%' || quote_literal(${day}) || '%'`;
+
+// On a shard, which commits by itself. Processes that drop records at the same time take different ones.
+const dropSliceSql = `$$ WITH dropped AS (
+          DELETE FROM %%1$s WHERE ctid = ANY(ARRAY(
+            SELECT ctid FROM %%1$s WHERE deleted_at < now() - %L::interval
+            ORDER BY deleted_at LIMIT ${sliceMax} FOR UPDATE SKIP LOCKED))
+          RETURNING 1)
+        SELECT count(*) FROM dropped $$`;
+
+const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET DateStyle = 'ISO'`;
+
+/**
+ * Creates the functions that make and drop partitions on Citus, as those of one server do, but of several days for
+ * records that are kept for long. Their days are the values of the column `day`, because Citus has one level of
+ * partitions only. Who calls them bounds the wait for locks: a setting of a function is not one of the workers.
+ *
+ * Records that are in no partition of days are dropped on each shard by itself: a statement for all of them takes three
+ * times as long.
+ *
+ * The day of a record is that of its worker. A constraint of each partition has the server refuse a later record, so
+ * that one whose days are all older than records are kept has no other.
+ */
+export const dayFunctionsSql: string = `
+  CREATE FUNCTION plantstore_make_day(first date, count integer) RETURNS void ${definer} AS $function$
+  DECLARE one record; name text := 'deletions_' || to_char(first, 'YYYYMMDD'); days date[];
+  BEGIN
+    days := ARRAY(SELECT DISTINCT day FROM deletions_other_days);
+    days := ARRAY(SELECT day FROM (SELECT first + ahead AS day FROM generate_series(0, count - 1) AS ahead) AS ahead
+      WHERE day <> ALL(days) AND NOT EXISTS (${ofDay("day::text")}));
+    IF days[1] IS DISTINCT FROM first THEN RETURN; END IF;
+    EXECUTE format('CREATE TABLE %I (LIKE deletions INCLUDING DEFAULTS INCLUDING GENERATED,
+      PRIMARY KEY (plant_id, seq), CHECK (deleted_at < %L))',
+      name, (days[cardinality(days)] + 1)::timestamp AT TIME ZONE 'UTC');
+    EXECUTE format('CREATE INDEX ON %I (deleted_at)', name);
+    ${closeSql("to_regclass(name)")}
+    PERFORM create_distributed_table(name, 'plant_id', colocate_with => 'plants');
+    EXECUTE format('ALTER TABLE deletions ATTACH PARTITION %I FOR VALUES IN (%s)', name,
+      (SELECT string_agg(quote_literal(day), ', ') FROM unnest(days) AS day));
+  END $function$;
+
+  CREATE FUNCTION plantstore_make_days(kept interval) RETURNS void ${definer} AS $function$
+  DECLARE day date;
+  BEGIN
+    ${checkCaller("INSERT")}
+    FOR day IN SELECT (now() AT TIME ZONE 'UTC')::date + ahead FROM generate_series(1, ${daysAhead}) AS ahead LOOP
+      CONTINUE WHEN EXISTS (${ofDay("day::text")});
+      ${exclusively};
+      IF NOT FOUND THEN RETURN; END IF;
+      PERFORM plantstore_make_day(day, greatest(1, extract(epoch FROM kept / 86400 / ${partitions})::integer));
+    END LOOP;
+  END $function$;
+
+  CREATE FUNCTION plantstore_drop_day(kept interval) RETURNS bigint ${definer} AS $function$
+  DECLARE name text; old bigint; dropped bigint := 0;
+  BEGIN
+    ${checkCaller("DELETE")}
+    SELECT min(relname) INTO name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+      WHERE inhparent = 'deletions'::regclass AND pg_table_is_visible(inhrelid) AND relname ~ '^deletions_[0-9]{8}$'
+        AND ((SELECT max(bound[1]::date) + 1
+          FROM regexp_matches(pg_get_expr(relpartbound, inhrelid), '\\d{4}-\\d\\d-\\d\\d', 'g') AS bound)
+        )::timestamp AT TIME ZONE 'UTC' <= now() - kept;
+    IF name IS NULL THEN
+      FOREACH name IN ARRAY '{deletions_by_row, deletions_other_days}'::text[] LOOP
+        EXECUTE format('SELECT count(*) FROM (SELECT 1 FROM %I WHERE deleted_at < $1 LIMIT 1) AS old', name)
+          INTO old USING now() - kept;
+        CONTINUE WHEN old = 0;
+        dropped := dropped + (
+          SELECT sum(result::bigint) FROM run_command_on_shards(name::regclass, format(${dropSliceSql}, kept)));
+      END LOOP;
+      RETURN NULLIF(dropped, 0);
+    END IF;
+    ${exclusively};
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    IF to_regclass(name) IS NULL THEN RETURN 0; END IF;
+    IF citus_relation_size(name::regclass) > ${countedBytesMax} THEN
+      SELECT sum(greatest(result::bigint, 0)) INTO dropped FROM run_command_on_shards(name::regclass,
+        $$ SELECT reltuples::bigint FROM pg_class WHERE oid = '%s'::regclass $$);
+    END IF;
+    IF dropped = 0 THEN EXECUTE format('SELECT count(*) FROM %I', name) INTO dropped; END IF;
+    EXECUTE format('DROP TABLE %I', name);
+    RETURN dropped;
+  END $function$;`;
