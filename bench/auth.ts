@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import {
   createBearerAuth,
   openTokenVerifier,
@@ -17,6 +16,7 @@ import type { LoadShape } from "./load/load.ts";
 import { ownLoad } from "./load/own-load.ts";
 import { hasTool } from "./load/tool.ts";
 import { wrkLoad } from "./load/wrk.ts";
+import { numberFlags } from "./options.ts";
 import { grpcProbe, http1Probe } from "./probe.ts";
 import type { Subject } from "./scenarios.ts";
 import { benchToken } from "./servers/plants.ts";
@@ -25,10 +25,7 @@ import { compareByTurns, type Contender } from "./turns.ts";
 
 // `npx node bench/auth.ts [--rounds 3] [--turns 4]`: what a credential costs, in `admit` alone and in the whole server.
 
-const { values } = parseArgs({
-  options: { rounds: { type: "string", default: "3" }, turns: { type: "string", default: "4" } },
-});
-const length = { rounds: Number(values.rounds), turns: Number(values.turns) };
+const length = numberFlags({ rounds: 3, turns: 4 });
 
 const procedure = "/plantstore.v1.PlantService/DeletePlant";
 const silent = { info: () => {}, warn: () => {} };

@@ -55,7 +55,7 @@ function scenario(
 }
 
 /** A probe whose answer must be this JSON, in whatever order and spacing. */
-function answerProbe({ httpMethod: method, header: headers, body, path }: LoadShape, want: JsonValue): Probe {
+export function answerProbe({ httpMethod: method, header: headers, body, path }: LoadShape, want: JsonValue): Probe {
   return async (port) => {
     const answer = await fetch(`http://127.0.0.1:${String(port)}${path}`, { method, headers, body: body ?? null });
     const text = await answer.text();

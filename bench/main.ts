@@ -11,6 +11,7 @@ import { measureStalls } from "./stalls.ts";
 import { checkOut } from "./revision.ts";
 import { libraryScenarios } from "./library-scenarios.ts";
 import { messageScenarios } from "./message-scenarios.ts";
+import { proxyScenarios } from "./proxy-scenarios.ts";
 import { against, ownName, type Scenario, scenarios, watched } from "./scenarios.ts";
 import { formatTable, toCallFigures } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
@@ -20,7 +21,14 @@ import { writePages } from "../tools/write-figures.ts";
 /** Scenarios of calls that are so cheap that watching them shows. */
 const watchedNames = ["rest", "connect", "grpc"];
 
-const all = [...scenarios, ...messageScenarios, ...libraryScenarios, ...bookScenarios, ...clientScenarios];
+const all = [
+  ...scenarios,
+  ...messageScenarios,
+  ...libraryScenarios,
+  ...bookScenarios,
+  ...clientScenarios,
+  ...proxyScenarios,
+];
 
 const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--against REV]
   NAMES: ${all.map(({ name }) => name).join(",")}

@@ -3,7 +3,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import type { LoadShape } from "./load/load.ts";
 import { grpcProbe, http1Probe, http2Probe } from "./probe.ts";
 import { http1Load, http2Load, ownName, server, type Scenario, type Subject } from "./scenarios.ts";
-import { collectPath, countPath, echoPath, streamedBytes } from "./servers/echo-service.ts";
+import { collectPath, countPath, echoPath, streamedBytes, uploadPath } from "./servers/echo-service.ts";
 
 const KiB = 1_024;
 const MiB = 1_024 * KiB;
@@ -29,6 +29,15 @@ const largeOverHttp1: LoadShape = {
   header: { "content-type": "application/proto", "connect-protocol-version": "1" },
   body: Buffer.from(toBinary(BytesValueSchema, create(BytesValueSchema, { value: Buffer.alloc(MiB, "x") }))),
   connections: 8,
+  streams: 1,
+};
+
+const upload: LoadShape = {
+  httpMethod: "POST",
+  path: uploadPath,
+  header: { "content-type": "application/octet-stream" },
+  body: Buffer.alloc(16 * MiB, "x"),
+  connections: 4,
   streams: 1,
 };
 
@@ -88,6 +97,18 @@ export const messageScenarios: readonly Scenario[] = [
     shape: largeOverHttp1,
     load: http1Load(largeOverHttp1),
     probe: http1Probe(largeOverHttp1),
+    subjects: [
+      server("node:http", "servers/echo-node-http"),
+      server("node:http, protobuf-es", "servers/echo-node-http", { ECHO_MESSAGES: "protobuf-es" }),
+      own,
+    ],
+  },
+  {
+    name: "upload",
+    title: "16 MiB as a stream of google.api.HttpBody over REST and HTTP/1.1, 4 connections",
+    shape: upload,
+    load: http1Load(upload),
+    probe: http1Probe(upload),
     subjects: [server("node:http", "servers/echo-node-http"), own],
   },
   scenario("grpc-stream", "10,000 messages as one server stream of gRPC, 4 connections with 2 open at once", {

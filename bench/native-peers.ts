@@ -1,7 +1,8 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { buildStep } from "../test/support/process/build-step.ts";
-import { buf, protoFolder } from "../test/support/clients/client-recipe.ts";
+import { buf, protoFolder, testProtoFolder } from "../test/support/clients/client-recipe.ts";
+import { projectFolder } from "../test/support/process/child-program.ts";
 import { hasProgram, toolsFolder } from "../test/support/process/tools-folder.ts";
 
 /** Peers in a compiled language, in one program whose source is in `peers/<folder>`. */
@@ -30,21 +31,29 @@ interface Recipe {
   readonly steps: readonly (readonly [string, ...string[]])[];
 }
 
-const definition = [protoFolder, "--path", join(protoFolder, "plantstore")] as const;
+const plants = [protoFolder, "--path", join(protoFolder, "plantstore")] as const;
+const plantsAndLibrary = [
+  projectFolder,
+  `--config=${join(testProtoFolder, "buf.workspace.yaml")}`,
+  ...[join(protoFolder, "plantstore"), join(testProtoFolder, "library")].map((path) => `--path=${path}`),
+];
+
+/** Plants on grpc-go and net/http, and grpc-gateway before a library. */
+export const goPeer: NativePeer = nativePeer({
+  folder: "go",
+  grpc: "grpc-go",
+  rest: "net/http (Go)",
+  compiler: "go",
+  output: "bin/server",
+  steps: [
+    [buf, "generate", ...plantsAndLibrary],
+    ["go", "build", "-o", "bin/server", "."],
+  ],
+});
 
 /** The servers of other languages. */
 export const nativePeers: readonly NativePeer[] = [
-  nativePeer({
-    folder: "go",
-    grpc: "grpc-go",
-    rest: "net/http (Go)",
-    compiler: "go",
-    output: "bin/server",
-    steps: [
-      [buf, "generate", ...definition],
-      ["go", "build", "-o", "bin/server", "."],
-    ],
-  }),
+  goPeer,
   nativePeer({
     folder: "rust",
     grpc: "tonic (Rust)",
@@ -52,7 +61,7 @@ export const nativePeers: readonly NativePeer[] = [
     compiler: "cargo",
     output: "target/release/plantstore-bench-rust",
     steps: [
-      [buf, "build", ...definition, "--as-file-descriptor-set", "-o", "plantstore.binpb"],
+      [buf, "build", ...plants, "--as-file-descriptor-set", "-o", "plantstore.binpb"],
       ["cargo", "build", "--release", "--locked"],
     ],
   }),

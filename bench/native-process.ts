@@ -37,7 +37,8 @@ export async function startNativeServer(program: string, environment: NodeJS.Pro
   };
 }
 
-function usageOf(pid: number | undefined): Usage {
+/** Returns what a process has used, as /proc tells it. */
+export function usageOf(pid: number | undefined): Usage {
   const folder = `/proc/${String(pid)}`;
   // proc_pid_stat(5): the name, in parentheses, may hold spaces; behind it utime and stime are the 12th and 13th.
   const stat = readFileSync(`${folder}/stat`, "latin1");

@@ -25,3 +25,14 @@ export function parseOptions(
 ): ReturnType<typeof parseArgs<{ options: typeof options }>>["values"] {
   return parseArgs({ args: [...words], options }).values;
 }
+
+/**
+ * Returns the numbers that the words of this program give by flags of these names, or else these.
+ *
+ * @throws TypeError for another flag
+ */
+export function numberFlags<Flags extends Readonly<Record<string, number>>>(fallbacks: Flags): Flags {
+  const names = Object.keys(fallbacks).map((name) => [name, { type: "string" }] as const);
+  const given = Object.entries(parseArgs({ options: Object.fromEntries(names) }).values);
+  return { ...fallbacks, ...Object.fromEntries(given.map(([name, text]) => [name, Number(text)])) };
+}

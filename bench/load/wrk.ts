@@ -23,7 +23,7 @@ export function wrkLoad(shape: LoadShape, run: typeof runTool = runTool): Load {
         "-s",
         script,
       ] as const;
-      return readWrk(await run([...command, `http://127.0.0.1:${String(port)}`], durationS));
+      return toResult(await run([...command, `http://127.0.0.1:${String(port)}`], durationS));
     });
 }
 
@@ -41,15 +41,24 @@ function luaString(octets: string): string {
   return `"${escaped}"`;
 }
 
-function readWrk(output: string): LoadResult {
-  const requests = numberIn(output, /(\d+) requests in/);
-  const refused = Number(/Non-2xx or 3xx responses: (\d+)/.exec(output)?.[1] ?? 0);
+function toResult(output: string): LoadResult {
+  const { broken, refused, ...seen } = readWrk(output);
+  return { ...seen, failures: broken + (refused > seen.requests * missesPerRequestMax ? refused : 0) };
+}
+
+/** What wrk saw: of its requests, those that were refused, and those whose connections broke. */
+interface WrkResult extends Omit<LoadResult, "failures"> {
+  readonly refused: number;
+  readonly broken: number;
+}
+
+/** Reads what wrk prints. */
+export function readWrk(output: string): WrkResult {
   const broken = [...(/Socket errors: (.*)/.exec(output)?.[1] ?? "").matchAll(/\d+/g)];
   return {
-    requests,
-    failures:
-      broken.reduce((sum, [count]) => sum + Number(count), 0) +
-      (refused > requests * missesPerRequestMax ? refused : 0),
+    requests: numberIn(output, /(\d+) requests in/),
+    refused: Number(/Non-2xx or 3xx responses: (\d+)/.exec(output)?.[1] ?? 0),
+    broken: broken.reduce((sum, [count]) => sum + Number(count), 0),
     durationS: secondsIn(output, /requests in ([\d.]+)(us|ms|s|m)/),
     latencyUs: {
       p50: secondsIn(output, /50%\s+([\d.]+)(us|ms|s|m)/) * 1e6,

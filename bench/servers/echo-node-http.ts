@@ -1,11 +1,25 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
+import { uploadPath } from "./echo-service.ts";
 import { listen, serve } from "./serve.ts";
 
-// The floor of large messages over HTTP/1.1: node:http, which sends back the bytes that it got. Nothing is decoded.
+// Large messages over HTTP/1.1 on node:http by hand: decoded and encoded by protobuf-es or, as the floor, sent back as the
+// bytes that they are. Of an upload, the bytes are counted.
+const isTyped = process.env["ECHO_MESSAGES"] === "protobuf-es";
+
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (request.url === uploadPath) return await count(request, response);
   const pieces: Buffer[] = await request.toArray();
-  const body = Buffer.concat(pieces);
+  const message = Buffer.concat(pieces);
+  const body = isTyped ? toBinary(BytesValueSchema, fromBinary(BytesValueSchema, message)) : message;
   response.writeHead(200, { "content-type": "application/proto", "content-length": body.byteLength }).end(body);
+}
+
+async function count(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let bytes = 0;
+  for await (const piece of request) bytes += piece.byteLength;
+  response.writeHead(200, { "content-type": "application/json" }).end(String(bytes));
 }
 
 await serve(() =>

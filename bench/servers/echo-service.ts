@@ -9,6 +9,11 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { ConnectRouter } from "@connectrpc/connect";
+import {
+  file_google_api_httpbody,
+  type HttpBody,
+  HttpBodySchema,
+} from "../../src/gateway/gen/google/api/httpbody_pb.ts";
 import type { OutsideHttpRule } from "../../src/gateway/index.ts";
 
 // A service that does nothing with its messages, for what the messages themselves cost.
@@ -22,7 +27,7 @@ const definition = create(FileDescriptorProtoSchema, {
   name: "bench/echo.proto",
   package: "bench",
   syntax: "proto3",
-  dependency: [file_google_protobuf_wrappers.proto.name],
+  dependency: [file_google_protobuf_wrappers.proto.name, file_google_api_httpbody.proto.name],
   service: [
     {
       name: "EchoService",
@@ -30,18 +35,23 @@ const definition = create(FileDescriptorProtoSchema, {
         { name: "Echo", inputType: bytesValue, outputType: bytesValue },
         { name: "Count", inputType: number, outputType: bytesValue, serverStreaming: true },
         { name: "Collect", inputType: bytesValue, outputType: number, clientStreaming: true },
+        { name: "Upload", inputType: `.${HttpBodySchema.typeName}`, outputType: number, clientStreaming: true },
       ],
     },
   ],
 });
 
-/** Sends back a message, or as many as it is told, or how many it was sent. */
+/** Sends back a message, or as many as it is told, or how many it was sent, or how many bytes. */
 export const EchoService: GenService<{
   echo: { methodKind: "unary"; input: typeof BytesValueSchema; output: typeof BytesValueSchema };
   count: { methodKind: "server_streaming"; input: typeof UInt32ValueSchema; output: typeof BytesValueSchema };
   collect: { methodKind: "client_streaming"; input: typeof BytesValueSchema; output: typeof UInt32ValueSchema };
+  upload: { methodKind: "client_streaming"; input: typeof HttpBodySchema; output: typeof UInt32ValueSchema };
 }> = serviceDesc(
-  fileDesc(base64Encode(toBinary(FileDescriptorProtoSchema, definition), "std_raw"), [file_google_protobuf_wrappers]),
+  fileDesc(base64Encode(toBinary(FileDescriptorProtoSchema, definition), "std_raw"), [
+    file_google_protobuf_wrappers,
+    file_google_api_httpbody,
+  ]),
   0,
 );
 
@@ -54,20 +64,30 @@ export const countPath: string = `/${EchoService.typeName}/${EchoService.method.
 /** The path of the call that answers a stream of messages with their number. */
 export const collectPath: string = `/${EchoService.typeName}/${EchoService.method.collect.name}`;
 
+/** The path of REST that answers a body with the number of its bytes. */
+export const uploadPath = "/upload";
+
 /** The rules that make REST of the streams. */
 export const restRules: readonly OutsideHttpRule[] = [
   { selector: `${EchoService.typeName}.Count`, pattern: { case: "get", value: "/count/{value}" } },
   { selector: `${EchoService.typeName}.Collect`, pattern: { case: "post", value: "/collect" }, body: "*" },
+  { selector: `${EchoService.typeName}.Upload`, pattern: { case: "post", value: uploadPath }, body: "*" },
 ];
 
 /** Registers the service. */
 export function routes(router: ConnectRouter): void {
-  router.service(EchoService, { echo: (request) => request, count: ({ value }) => count(value), collect });
+  router.service(EchoService, { echo: (request) => request, count: ({ value }) => count(value), collect, upload });
 }
 
 async function collect(messages: AsyncIterable<BytesValue>): Promise<{ value: number }> {
   let value = 0;
   for await (const _ of messages) value += 1;
+  return { value };
+}
+
+async function upload(pieces: AsyncIterable<HttpBody>): Promise<{ value: number }> {
+  let value = 0;
+  for await (const { data } of pieces) value += data.byteLength;
   return { value };
 }
 

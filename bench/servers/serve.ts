@@ -1,10 +1,14 @@
 import { once } from "node:events";
 import type { Server } from "node:net";
+import { usageOf } from "../native-process.ts";
+import type { Usage } from "../running-server.ts";
 import type { Reply, Request } from "../server-process.ts";
 
 /** What a server program hands over once it listens. */
 export interface Listening {
   readonly port: number;
+  /** The process that serves, and is measured, where it is another one. */
+  readonly pid?: number | undefined;
 }
 
 /**
@@ -13,11 +17,11 @@ export interface Listening {
  * The process ends when the driver goes away, whatever the server still has open.
  */
 export async function serve(start: () => Promise<Listening>): Promise<void> {
-  const { port } = await start();
+  const { port, pid } = await start();
   process.on("message", (request: Request) => {
     // A collection first, so that memory compares what is held, not what is not yet collected.
     if (request.kind === "settle") globalThis.gc?.();
-    reply({ kind: "usage", cpuUs: cpuUs(), rssBytes: process.memoryUsage.rss() });
+    reply({ kind: "usage", ...(pid === undefined ? ownUsage() : usageOf(pid)) });
   });
   process.on("disconnect", () => process.exit(0));
   reply({ kind: "listening", port });
@@ -32,10 +36,9 @@ export async function listen(server: Server): Promise<Listening> {
   return address;
 }
 
-// User and system time of every thread, in microseconds.
-function cpuUs(): number {
+function ownUsage(): Usage {
   const { user, system } = process.cpuUsage();
-  return user + system;
+  return { cpuUs: user + system, rssBytes: process.memoryUsage.rss() };
 }
 
 function reply(message: Reply): void {

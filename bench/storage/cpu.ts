@@ -2,9 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PostgresServer } from "../../test/support/plants/postgres-server.ts";
-
-/** The unit of CPU time in /proc, in µs: USER_HZ is 100 on every Linux that Node runs on. */
-const tickUs = 10_000;
+import { tickUs } from "../cores.ts";
 
 // Milliseconds in which the server takes note that a connection has ended; before, its process is in neither sum.
 const endingMs = 200;

@@ -5,22 +5,14 @@
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { migratePlants } from "../../src/plantstore/plants/index.ts";
 import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { createTempFolder } from "../../test/support/process/temp-folder.ts";
+import { numberFlags } from "../options.ts";
 import { median } from "../summary.ts";
 import { cpuUsOfEnded, cpuUsOfServer } from "./cpu.ts";
 
-const { values } = parseArgs({
-  options: {
-    ids: { type: "string", default: "500000" },
-    records: { type: "string", default: "0" },
-    rounds: { type: "string", default: "3" },
-  },
-});
-const ids = Number(values.ids);
-const records = Number(values.records);
+const { ids, records, rounds } = numberFlags({ ids: 500_000, records: 0, rounds: 3 });
 const command = fileURLToPath(new URL("../../src/plantstore/cli/main.ts", import.meta.url));
 
 using folder = createTempFolder();
@@ -33,7 +25,7 @@ const ways = { "plantstore import": importIds, "psql \\copy": copyIds };
 console.log(`${ids} ids, ${records} deletion records of others; medians, CPU in µs an id\n`);
 console.log("                    client  server");
 const seen = new Map<string, { readonly client: number; readonly server: number }[]>();
-for (let round = 0; round < Number(values.rounds); round++) {
+for (let round = 0; round < rounds; round++) {
   for (const [name, run] of Object.entries(ways)) seen.set(name, [...(seen.get(name) ?? []), await measure(run)]);
 }
 for (const [name, turns] of seen) {

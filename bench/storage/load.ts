@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Percentiles } from "../load/load.ts";
-import { numberIn, runAnywhere, runTool, secondsIn, withFolder } from "../load/tool.ts";
+import { runAnywhere, runTool, withFolder } from "../load/tool.ts";
+import { readWrk } from "../load/wrk.ts";
 import { benchToken } from "../servers/plants.ts";
 import { scatterStep } from "./scattered.ts";
 
@@ -65,19 +66,9 @@ async function deletePlants(
     const run = connections === 1 ? runAnywhere : runMany;
     return await run(["wrk", ...shape, "-s", script, `http://127.0.0.1:${String(port)}`], seconds);
   });
-  const requests = numberIn(output, /(\d+) requests in/);
-  const refused = Number(/Non-2xx or 3xx responses: (\d+)/.exec(output)?.[1] ?? 0);
-  if (/Socket errors:/.test(output)) throw new Error(`connections broke: ${output}`);
-  return {
-    connections,
-    requests,
-    requestsPerS: requests / secondsIn(output, /requests in ([\d.]+)(us|ms|s|m)/),
-    missed: refused / requests,
-    latencyUs: {
-      p50: secondsIn(output, /50%\s+([\d.]+)(us|ms|s|m)/) * 1e6,
-      p99: secondsIn(output, /99%\s+([\d.]+)(us|ms|s|m)/) * 1e6,
-    },
-  };
+  const { requests, refused, broken, durationS, latencyUs } = readWrk(output);
+  if (broken > 0) throw new Error(`connections broke: ${output}`);
+  return { connections, requests, requestsPerS: requests / durationS, missed: refused / requests, latencyUs };
 }
 
 function luaOf(prepare: string, idExpression: string): string {

@@ -4,20 +4,17 @@
  * `npx node bench/storage/locked.ts [--seconds 10] [--turns 4]`
  */
 import { setInterval as every } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { Client } from "pg";
-import { migratePlants } from "../../src/plantstore/plants/index.ts";
-import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
+import { configOf, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { percentilesOf } from "../load/load.ts";
+import { numberFlags } from "../options.ts";
 import { sendOpenLoad } from "../overload/open-load.ts";
 import { benchToken } from "../servers/plants.ts";
 import { median } from "../summary.ts";
+import { createPlants } from "./stores.ts";
 import { startServer } from "./subject.ts";
 
-const { values } = parseArgs({
-  options: { seconds: { type: "string", default: "10" }, turns: { type: "string", default: "4" } },
-});
-const seconds = Number(values.seconds);
+const { seconds, turns } = numberFlags({ seconds: 10, turns: 4 });
 
 /** Deletions a second of plants that nobody keeps locked. */
 const othersPerS = 200;
@@ -30,9 +27,7 @@ const plants = 1_000_000;
 
 // The disk counts here.
 await using postgres = await startPostgres([], { onDisk: true });
-const url = await postgres.createSchema();
-await migratePlants({ kind: "postgres", url });
-await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
+const url = await createPlants(postgres, plants);
 await using server = await startServer("postgres", { file: "", url, plants });
 
 let nextPlant = lockedPlant + 1;
@@ -40,14 +35,14 @@ const free: Seen[] = [];
 const beside: Seen[] = [];
 // The first load warms up.
 await deleteOthers();
-for (let turn = 0; turn < Number(values.turns); turn++) {
+for (let turn = 0; turn < turns; turn++) {
   const isOdd = turn % 2 === 1;
   if (isOdd) free.push(await deleteOthers());
   beside.push(await deleteBesideLock());
   if (!isOdd) free.push(await deleteOthers());
 }
 
-console.log(`${othersPerS} deletions a second over REST, ${values.turns} turns of ${seconds} s; medians in ms\n`);
+console.log(`${othersPerS} deletions a second over REST, ${turns} turns of ${seconds} s; medians in ms\n`);
 console.log("                  asked   failed      p50      p99");
 show("nothing locked", free);
 show("a plant locked", beside);
@@ -104,12 +99,12 @@ async function askForLocked(over: AbortSignal): Promise<void> {
   if (answers.some(({ ok }) => ok)) throw new Error("the plant was not locked all the time");
 }
 
-function show(name: string, turns: readonly Seen[]): void {
+function show(name: string, seen: readonly Seen[]): void {
   const cells = [
-    sum(turns.map(({ asked }) => asked)),
-    sum(turns.map(({ failed }) => failed)),
-    median(turns.map(({ p50 }) => p50)).toFixed(1),
-    median(turns.map(({ p99 }) => p99)).toFixed(1),
+    sum(seen.map(({ asked }) => asked)),
+    sum(seen.map(({ failed }) => failed)),
+    median(seen.map(({ p50 }) => p50)).toFixed(1),
+    median(seen.map(({ p99 }) => p99)).toFixed(1),
   ];
   console.log(name.padEnd(14) + cells.map((cell) => String(cell).padStart(9)).join(""));
 }

@@ -5,24 +5,17 @@
  */
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
-import { migratePlants, openSqliteStore } from "../../src/plantstore/plants/index.ts";
-import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
+import { startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { createTempFolder } from "../../test/support/process/temp-folder.ts";
+import { numberFlags } from "../options.ts";
 import { median } from "../summary.ts";
 import { cpuUsOfServer } from "./cpu.ts";
-import type { StoreName } from "./stores.ts";
+import { createPlace, type StoreName } from "./stores.ts";
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "2" },
-    rounds: { type: "string", default: "5" },
-    pause: { type: "string", default: "2" },
-  },
-});
+const { seconds, rounds, pause } = numberFlags({ seconds: 2, rounds: 5, pause: 2 });
 const program = fileURLToPath(new URL("store-alone.ts", import.meta.url));
 // More than one caller deletes meanwhile.
-const plants = 20_000 * Number(values.seconds);
+const plants = 20_000 * seconds;
 
 using folder = createTempFolder();
 // The disk counts here.
@@ -31,16 +24,16 @@ let turnsMade = 0;
 
 console.log("medians; CPU in µs a deletion\n");
 console.log("store              pause  process  PostgreSQL");
-for (const pauseMs of ["0", values.pause]) {
+for (const pauseMs of [0, pause]) {
   const seen = new Map<StoreName, Turn[]>();
-  for (let round = 0; round < Number(values.rounds); round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const name of ["sqlite single", "sqlite", "postgres single", "postgres"] as const) {
       seen.set(name, [...(seen.get(name) ?? []), await measure(name, pauseMs)]);
     }
   }
   for (const [name, turns] of seen) {
     const columns = [turns.map(({ processUs }) => processUs), turns.map(({ serverUs }) => serverUs)].map(median);
-    const cells = [Number(pauseMs), ...columns].map((cell, i) => cell.toFixed(0).padStart([6, 9, 12][i] ?? 0));
+    const cells = [pauseMs, ...columns].map((cell, i) => cell.toFixed(0).padStart([6, 9, 12][i] ?? 0));
     console.log(name.padEnd(18) + cells.join(""));
   }
 }
@@ -50,22 +43,11 @@ interface Turn {
   readonly serverUs: number;
 }
 
-async function measure(name: StoreName, pauseMs: string): Promise<Turn> {
-  const file = folder.file(`${++turnsMade}.db`);
-  const url = await postgres.createSchema();
-  if (name.startsWith("sqlite")) {
-    await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } })).close();
-  } else {
-    await migratePlants({ kind: "postgres", url });
-    await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
-    await runSql(url, "VACUUM ANALYZE plants");
-    await runSql(url, "CHECKPOINT");
-  }
+async function measure(name: StoreName, pauseMs: number): Promise<Turn> {
+  const place = await createPlace(name, plants, folder.file(`${++turnsMade}.db`), postgres);
   const beforeUs = await cpuUsOfServer(postgres);
-  const place = JSON.stringify({ file, url, plants });
-  const said = execFileSync(process.execPath, [program, name, place, "1", values.seconds, pauseMs], {
-    encoding: "utf8",
-  });
+  const words = [program, name, JSON.stringify(place), "1", String(seconds), String(pauseMs)];
+  const said = execFileSync(process.execPath, words, { encoding: "utf8" });
   const { deleted, cpuUs }: { readonly deleted: number; readonly cpuUs: number } = JSON.parse(said);
   return { processUs: cpuUs / deleted, serverUs: ((await cpuUsOfServer(postgres)) - beforeUs) / deleted };
 }

@@ -4,12 +4,11 @@
  * `npx node bench/storage/main.ts [--plants 1000000] [--seconds 5] [--only sqlite,postgres]`
  */
 import { parseArgs } from "node:util";
-import { migratePlants, openSqliteStore } from "../../src/plantstore/plants/index.ts";
 import { readSqlite } from "../../test/support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../test/support/process/temp-folder.ts";
 import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { measureByTurns, type TurnsSeen } from "./by-turns.ts";
-import { isStoreName, type Place, type StoreName, stores } from "./stores.ts";
+import { createPlace, isStoreName, type Place, type StoreName, stores } from "./stores.ts";
 import { measureAlone, measureGrpc, type Measurement, measureRest } from "./subject.ts";
 
 // One caller alone, and enough of them that a queue fills.
@@ -100,18 +99,8 @@ async function byTurns(compared: readonly StoreName[], callers: number): Promise
 }
 
 /** A new store of this kind that holds so many plants. */
-async function prepare(name: StoreName, count: number): Promise<Place> {
-  const file = folder.file(`${++storesMade}.db`);
-  if (name.startsWith("sqlite")) {
-    await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(count) } })).close();
-  }
-  if (!name.startsWith("postgres")) return { file, url: "", plants: count };
-  const url = await postgres.createSchema();
-  await migratePlants({ kind: "postgres", url });
-  await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${count})`);
-  await runSql(url, "VACUUM ANALYZE plants");
-  await runSql(url, "CHECKPOINT");
-  return { file, url, plants: count };
+function prepare(name: StoreName, count: number): Promise<Place> {
+  return createPlace(name, count, folder.file(`${++storesMade}.db`), postgres);
 }
 
 /** How many plants are left; those of `memory` are gone with their process. */

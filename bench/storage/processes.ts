@@ -4,38 +4,23 @@
  * `npx node bench/storage/processes.ts [--processes 2] [--callers 256] [--seconds 5] [--turns 5] [--plants 4000000]`
  */
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
-import { migratePlants } from "../../src/plantstore/plants/index.ts";
-import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
+import { startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { runAnywhere } from "../load/tool.ts";
+import { numberFlags } from "../options.ts";
 import { median } from "../summary.ts";
 import { deleteScatteredPlants } from "./load.ts";
+import { createPlants } from "./stores.ts";
 import { startServer, type SubjectServer } from "./subject.ts";
 
-const { values } = parseArgs({
-  options: {
-    processes: { type: "string", default: "2" },
-    callers: { type: "string", default: "256" },
-    seconds: { type: "string", default: "5" },
-    turns: { type: "string", default: "5" },
-    plants: { type: "string", default: "4000000" },
-  },
-});
-const processes = Number(values.processes);
-const callers = Number(values.callers);
-const seconds = Number(values.seconds);
-const plants = Number(values.plants);
+const flags = numberFlags({ processes: 2, callers: 256, seconds: 5, turns: 5, plants: 4_000_000 });
+const { processes, callers, seconds, plants } = flags;
 
 /** Cores that nobody waits for: one for each process and its callers, and as many for the database. */
 const coresMin = 3 * processes;
 
 // The disk counts here.
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"], { onDisk: true });
-const url = await postgres.createSchema();
-await migratePlants({ kind: "postgres", url });
-await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
-await runSql(url, "VACUUM ANALYZE plants");
-await runSql(url, "CHECKPOINT");
+const url = await createPlants(postgres, plants);
 
 await using started = new AsyncDisposableStack();
 const servers: SubjectServer[] = [];
@@ -48,7 +33,7 @@ const all = servers.map(({ port }) => port);
 for (const ports of [one, all]) await deletionsPerS(ports);
 
 const turns: { readonly one: number; readonly all: number }[] = [];
-while (turns.length < Number(values.turns)) {
+while (turns.length < flags.turns) {
   const isOdd = turns.length % 2 === 1;
   const first = await deletionsPerS(isOdd ? all : one);
   const second = await deletionsPerS(isOdd ? one : all);
@@ -56,7 +41,7 @@ while (turns.length < Number(values.turns)) {
 }
 
 const cores = availableParallelism();
-console.log(`${callers} callers over REST, ${values.turns} turns of ${seconds} s, ${cores} cores\n`);
+console.log(`${callers} callers over REST, ${flags.turns} turns of ${seconds} s, ${cores} cores\n`);
 console.log(
   `1 process     ${median(turns.map((turn) => turn.one))
     .toFixed(0)

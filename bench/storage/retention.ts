@@ -3,7 +3,6 @@
  * and deletions a second with 256 callers, alone and beside that.
  * `npx node bench/storage/retention.ts [--records 200000] [--seconds 3] [--turns 3]`
  */
-import { parseArgs } from "node:util";
 import { migratePlants } from "../../src/plantstore/plants/index.ts";
 import { Retention } from "../../src/plantstore/plants/postgres/all-plants/retention.ts";
 import { oneServer, oneServerByDay } from "../../src/plantstore/plants/postgres/delete/one-server.ts";
@@ -13,17 +12,11 @@ import { readServerUrl } from "../../src/plantstore/plants/postgres/server/serve
 import { Session } from "../../src/plantstore/plants/postgres/server/session.ts";
 import { deletionsKeptMsDefault } from "../../src/plantstore/plants/retention.ts";
 import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
+import { numberFlags } from "../options.ts";
 import { median } from "../summary.ts";
 import { measureAlone } from "./subject.ts";
 
-const { values } = parseArgs({
-  options: {
-    records: { type: "string", default: "200000" },
-    seconds: { type: "string", default: "3" },
-    turns: { type: "string", default: "3" },
-  },
-});
-const [records, seconds] = [Number(values.records), Number(values.seconds)];
+const { records, seconds, turns } = numberFlags({ records: 200_000, seconds: 3, turns: 3 });
 const plants = 500_000;
 
 /** A store, and how its old records are dropped. */
@@ -41,10 +34,10 @@ interface Shape {
 // The disk counts here.
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=8GB"], { onDisk: true });
 const shapes = [await openWhole(), await openByDay()];
-for (let turn = 0; turn < Number(values.turns); turn++) {
+for (let turn = 0; turn < turns; turn++) {
   for (const shape of turn % 2 === 0 ? shapes : shapes.toReversed()) await measure(shape);
 }
-console.log(`${records} records dropped a turn, ${values.turns} turns; medians a second\n`);
+console.log(`${records} records dropped a turn, ${turns} turns; medians a second\n`);
 console.log("              deletions   beside    records dropped    times the deletions");
 for (const { name, alone, beside, dropped } of shapes) {
   const figures = [median(alone), median(beside), median(dropped)].map((figure) => Math.round(figure));

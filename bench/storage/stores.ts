@@ -1,8 +1,14 @@
 import { Pool } from "pg";
-import { openMemoryStore, openPlantStore, type PlantStore } from "../../src/plantstore/plants/index.ts";
+import {
+  migratePlants,
+  openMemoryStore,
+  openPlantStore,
+  openSqliteStore,
+  type PlantStore,
+} from "../../src/plantstore/plants/index.ts";
 import { openDatabase } from "../../src/plantstore/plants/sqlite/database.ts";
 import { prepareDeleteBatch } from "../../src/plantstore/plants/sqlite/delete-batch.ts";
-import { configOf } from "../../test/support/plants/postgres-server.ts";
+import { configOf, type PostgresServer, runSql } from "../../test/support/plants/postgres-server.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
 /** What a subject's store is made of: the SQLite file or the PostgreSQL URL, and how many plants there are. */
@@ -27,6 +33,28 @@ export const stores: Readonly<Record<StoreName, (place: Place) => Promise<PlantS
 /** Whether a text names a store. */
 export function isStoreName(text: string): text is StoreName {
   return Object.hasOwn(stores, text);
+}
+
+/** Makes a store, with the plants from 1 to `plants`; those of `memory` come when it is opened. */
+export async function createPlace(
+  name: StoreName,
+  plants: number,
+  file: string,
+  postgres: PostgresServer,
+): Promise<Place> {
+  if (name.startsWith("sqlite"))
+    await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } })).close();
+  return { file, url: name.startsWith("postgres") ? await createPlants(postgres, plants) : "", plants };
+}
+
+/** Makes a store on PostgreSQL in a schema of its own, with the plants from 1 to `last`, and returns its URL. */
+export async function createPlants(postgres: PostgresServer, last: number): Promise<string> {
+  const url = await postgres.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${last})`);
+  await runSql(url, "VACUUM ANALYZE plants");
+  await runSql(url, "CHECKPOINT");
+  return url;
 }
 
 function* idsTo(last: number): Generator<bigint> {

@@ -1,4 +1,5 @@
-// The plant service for the bench, on grpc-go or net/http: the credential in front, the plants in a map.
+// The plant service for the bench, on grpc-go or net/http: the credential in front, the plants in a map. Or grpc-gateway,
+// before the library whose address it is given.
 package main
 
 import (
@@ -112,12 +113,19 @@ func obeyDriver() {
 }
 
 func main() {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("BENCH_PORT"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
 	go obeyDriver()
+	if upstream := os.Getenv("BENCH_UPSTREAM"); upstream != "" {
+		handler, err := gatewayHandler(upstream)
+		if err != nil {
+			log.Fatal(err)
+		}
+		log.Fatal(http.Serve(listener, handler))
+	}
 	if os.Getenv("BENCH_PROTOCOL") == "rest" {
 		log.Fatal(http.Serve(listener, restHandler(newService())))
 	}
