@@ -6,9 +6,9 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
-import type { HttpBody, HttpBodySchema } from "../../google/api/httpbody_pb.ts";
-import { file_google_api_httpbody } from "../../google/api/httpbody_pb.ts";
+import { file_google_api_annotations } from "../../../../src/gateway/gen/google/api/annotations_pb.ts";
+import type { HttpBody, HttpBodySchema } from "../../../../src/gateway/gen/google/api/httpbody_pb.ts";
+import { file_google_api_httpbody } from "../../../../src/gateway/gen/google/api/httpbody_pb.ts";
 import type { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
