@@ -4,6 +4,7 @@ import { ClipFailures } from "./test/support/clip-failures.ts";
 import { InputCounts } from "./test/support/input-counts.ts";
 import { ClientLines } from "./test/support/process/client-lines.ts";
 import { waitLimitMs } from "./test/support/deadline.ts";
+import { buildLimitMs } from "./test/support/process/build-step.ts";
 
 /** Suites too slow for every `npm test`; each has a script `test:<name>` and a folder of that name. */
 const longSuites = [
@@ -43,10 +44,13 @@ const ownScripts = {
 // The long suites wait for builds and installations, which block their process.
 const setupFiles = ["test/support/end-blocked-tests.ts", "test/support/left-behind.ts"];
 
+// Each of its rows waits for npm, which waits for a registry.
+const installLimits = { testTimeout: buildLimitMs, hookTimeout: buildLimitMs };
+
 function suite(
   name: string,
   include: readonly string[],
-  more: { exclude?: string[]; setupFiles?: string[] } = {},
+  more: { exclude?: string[]; setupFiles?: string[]; testTimeout?: number; hookTimeout?: number } = {},
 ): TestProjectConfiguration {
   // What a suite has installed brings tests of its own.
   const exclude = ["**/node_modules/**", ...(more.exclude ?? [])];
@@ -85,7 +89,7 @@ const config: ViteUserConfig = {
         setupFiles,
       }),
       ...Object.entries(ownScripts).map(([name, include]) => suite(name, include, { setupFiles })),
-      ...longSuites.map((name) => suite(name, [`test/${name}/**/*.test.ts`])),
+      ...longSuites.map((name) => suite(name, [`test/${name}/**/*.test.ts`], name === "package" ? installLimits : {})),
     ],
   },
 };

@@ -33,6 +33,8 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   "few-calls": ({ calls }) => fewCallsTable(calls?.["grpc-8x8"], calls?.["grpc-64x1"]),
   books: ({ calls }) => calls && bookTables(calls),
   messages: ({ calls }) => columnsTable(calls, largeMessages),
+  clients: ({ calls }) => columnsTable(calls, clientCalls) ?? notYet,
+  proxies: ({ calls }) => columnsTable(calls, proxiedCalls, "CPU µs a call (× Envoy)", ownInBold) ?? notYet,
   "json-streams": ({ calls }) => calls && jsonStreamTable(calls),
   rates: ({ rates }) => rates && rateTables(rates),
   starts: ({ starts }) =>
@@ -76,6 +78,10 @@ export function writePages(): void {
 function nameOf(name: string, at: number): string {
   if (at === 0) return `${name}, the floor`;
   if (name === "node:net") return `${name}, the limit`;
+  return ownInBold(name);
+}
+
+function ownInBold(name: string): string {
   return name === "plantstore" ? `**${name}**` : name;
 }
 
@@ -125,26 +131,44 @@ const grpcBooks: Columns = {
   "100 from the client": "grpc-import-books",
 };
 
-function columnsTable(calls: Figures["calls"], columns: Columns): string | undefined {
+const clientCalls: Columns = { "16 bytes both ways": "client-small", "a book both ways": "client-book" };
+
+const proxiedCalls: Columns = {
+  "REST, a book": "proxy-rest",
+  "a list of 100": "proxy-rest-list",
+  "gRPC, a book": "proxy-grpc",
+  "list of 100": "proxy-grpc-list",
+};
+
+function columnsTable(
+  calls: Figures["calls"],
+  columns: Columns,
+  firstHead: string = "CPU µs a call (× floor)",
+  title: typeof nameOf = nameOf,
+): string | undefined {
   const all = Object.values(columns).map((scenario) => calls?.[scenario]);
   const [first] = all;
   if (first === undefined || all.includes(undefined)) return undefined;
-  const head = ["CPU µs a call (× floor)", ...Object.keys(columns)];
+  const head = [firstHead, ...Object.keys(columns)];
   const rows = first.servers.map(({ name }, at) => [
-    nameOf(name, at),
+    title(name, at),
     ...all.map((figures) => {
       const server = figures?.servers.find((each) => each.name === name);
-      const cpuUs = server?.cpuUs.toLocaleString("en-US", { maximumSignificantDigits: 3 }) ?? "–";
-      return `${cpuUs} (${server?.timesFloor.toFixed(2) ?? "–"})`;
+      if (server === undefined) return "–";
+      const cpuUs = server.cpuUs.toLocaleString("en-US", { maximumSignificantDigits: 3 });
+      return `${cpuUs} (${server.timesFloor.toFixed(2)})`;
     }),
   ]);
   return formatRows(head, rows);
 }
 
+/** In place of a table that is not recorded yet, how to fill it. */
+const notYet = "`npm run bench` measures them.";
+
 /** The tables of books, or how to fill them. */
 function bookTables(calls: NonNullable<Figures["calls"]>): string {
   const tables = [restBooks, grpcBooks].map((columns) => columnsTable(calls, columns));
-  return tables.includes(undefined) ? "`npm run bench` measures them." : tables.join("\n\n");
+  return tables.includes(undefined) ? notYet : tables.join("\n\n");
 }
 
 function jsonStreamTable(calls: NonNullable<Figures["calls"]>): string | undefined {

@@ -278,6 +278,7 @@ describe.concurrent("over HTTP/1.1, the server", () => {
       httpStatus: 431,
     },
     { name: "bytes that no length announced", sent: "{}", httpStatus: 400 },
+    { name: "a digit, with which no request begins,", sent: "7", httpStatus: 400 },
     { name: "a tunnel", sent: withLine("CONNECT x:80 HTTP/1.1"), httpStatus: 400 },
   ];
   test.each(behind)("answers a deletion that is under way although $name follows", async ({ sent, httpStatus }) => {

@@ -25,7 +25,7 @@ function drawnArrows(): string[] {
 /** What the drawing calls the room of a file; `undefined` for a file that it leaves out. */
 function roomOf(file: string): string | undefined {
   const [owner = "", part = "", below = ""] = file.split("/");
-  if (owner.endsWith(".ts") || ["gen", "client", "errors"].includes(part)) return undefined;
+  if (owner.endsWith(".ts") || ["gen", "client", "errors", "package.json"].includes(part)) return undefined;
   if (part.endsWith(".ts")) return owner === "gateway" ? owner : undefined;
   return part === "carriers" && !below.endsWith(".ts") ? `${part}/${below}` : part;
 }

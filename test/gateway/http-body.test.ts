@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createOpenApi } from "../../src/gateway/openapi/index.ts";
 import { ErrorCode } from "../../src/gateway/http2/index.ts";
 import { FileService, type UploadRequest } from "../gen/files/v1/files_pb.ts";
-import type { HttpBody } from "../gen/google/api/httpbody_pb.ts";
+import type { HttpBody } from "../../src/gateway/gen/google/api/httpbody_pb.ts";
 import { type Field, fieldValue, type HttpAnswer } from "../support/carriers/exchange.ts";
 import { exchangeFetch } from "../support/carriers/fetch.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";

@@ -62,22 +62,17 @@ function areWindowsBack(): boolean {
   }
 }
 
-/** Forgets what is over, and what others than `src` have begun. */
+/** Forgets what is over. */
 function forgetOver(all: Set<Begun>): void {
-  for (const one of all) if (one.isOver() || !isOfSource(one.callers)) all.delete(one);
-}
-
-/** Returns whether the nearest caller that is not of node is of `src`. */
-function isOfSource(callers: readonly string[]): boolean {
-  const caller = callers.find((one) => !one.includes(" in node:"));
-  // This listener lives as long as its signal.
-  return caller?.includes(source) === true && !caller.startsWith("createHealthService ");
+  for (const one of all) if (one.isOver()) all.delete(one);
 }
 
 function countFromNowOn(): Set<Begun> {
   const all = new Set<Begun>();
   let lookAt = keptMin;
   const begin = (one: Begun): void => {
+    // Not what others than `src` have begun.
+    if (one.callers.length === 0) return;
     all.add(one);
     if (all.size < lookAt) return;
     forgetOver(all);
@@ -163,10 +158,18 @@ function watch(holder: object, name: string, tell: (call: Call) => void): void {
   Reflect.set(holder, name, new Proxy(method, { apply }));
 }
 
-/** Returns the callers of a function, the nearest first, as text: an error would keep alive what they work on. */
+/**
+ * Returns the callers of a function, the nearest first, as text: an error would keep alive what they work on. None unless
+ * the nearest that is not of node is of `src`.
+ */
 function callersOf(callee: (...given: never[]) => unknown): readonly string[] {
   const prepare: unknown = Reflect.get(Error, "prepareStackTrace");
-  Error.prepareStackTrace = (_, calls) => calls.map((call) => `${call.getFunctionName()} in ${call.getFileName()}`);
+  Error.prepareStackTrace = (_, calls) => {
+    const caller = calls.find((call) => call.getFileName()?.startsWith("node:") === false);
+    // This listener lives as long as its signal.
+    if (!caller?.getFileName()?.includes(source) || caller.getFunctionName() === "createHealthService") return [];
+    return calls.map((call) => `${call.getFunctionName()} in ${call.getFileName()}`);
+  };
   const traced: { stack?: readonly string[] } = {};
   Error.captureStackTrace(traced, callee);
   const { stack = [] } = traced;

@@ -69,6 +69,7 @@ describe("a fault that is planted", () => {
       want: ["await a.f(); b.f();: b.f();\nawait a.f();"],
     },
     { name: "steps that only read one object stay", kind: "order", source: "a = x.readA(); b = x.getB();", want: [] },
+    { name: "steps that set two things stay", kind: "order", source: "a.setB(c()); a.setB(d); a.addE(d);", want: [] },
     { name: "listeners to two events stay", kind: "order", source: 'a.on("b", c()); a.once("d", c());', want: [] },
     { name: "orders of two kinds stay", kind: "order", source: 'a.onOrder("b", c); a.onOrder("d", c);', want: [] },
     {

@@ -159,12 +159,16 @@ function callsIn(step: Node, textOf: TextOf): MethodCall[] {
   });
 }
 
-/** Returns whether two calls of an object only read it, or have it note two events or metrics; or it is no object. */
+/**
+ * Returns whether two calls of an object only read it, set two things of it, or have it note two events or metrics; or it
+ * is no object.
+ */
 function canSwap(a: MethodCall, b: MethodCall): boolean {
   const both = (pattern: RegExp): boolean => pattern.test(a.method) && pattern.test(b.method);
   const isNamespace = /^(Object|Math|Number|Buffer|performance)$/.test(a.object);
   const noteOthers = both(/^(on(ce|[A-Z]\w*)?|gauge|observedCounter)$/) && a.argument !== b.argument;
-  return isNamespace || noteOthers || both(/^(get|has|read|to)[A-Z]/);
+  const setOthers = both(/^(add|set|update)[A-Z]/) && (a.method !== b.method || a.argument !== b.argument);
+  return isNamespace || noteOthers || setOthers || both(/^(get|has|read|to)[A-Z]/);
 }
 
 function isStep({ type, alternate }: Node): boolean {

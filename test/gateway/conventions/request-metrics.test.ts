@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createContextValues } from "@connectrpc/connect";
 import { type AnsweredRequest, createGateway } from "../../../src/gateway/index.ts";
-import { createRequestMetrics, Metrics } from "../../../src/gateway/metrics/index.ts";
+import { type Attributes, createRequestMetrics, Metrics } from "../../../src/gateway/metrics/index.ts";
 
 const answered: AnsweredRequest = {
   procedure: undefined,
@@ -49,4 +49,17 @@ test.each<{ metric: string; answers: readonly Partial<AnsweredRequest>[] }>([
   for (const answer of [...answers, ...answers]) count({ ...answered, ...answer });
   const family = metrics.collect().find(({ name }) => name === metric);
   expect(family?.points).toEqual(answers.map(() => expect.objectContaining({ sum: 2 })));
+});
+
+test("a series is opened once, whatever it is opened in", () => {
+  const opened: unknown[] = [];
+  const instrument = {
+    with: (attributes: Attributes) => {
+      opened.push(attributes["http.route"]);
+      return { record: () => undefined, add: () => undefined };
+    },
+  };
+  const count = createRequestMetrics({ histogram: () => instrument, counter: () => instrument });
+  for (const httpRoute of ["/a", "/b", "/a"]) count({ ...answered, httpRoute });
+  expect(opened).toEqual(["/a", "/b"]);
 });

@@ -69,6 +69,8 @@ test("delays of the event loop are those of the last 10 s, until nobody asks any
   const measured = measureProcess(metrics);
   expect(started.mock.calls.map(([, everyMs]) => everyMs)).toEqual([10_000]);
   const timer: unknown = started.mock.results[0]?.value;
+  const delays = metrics.collect().find(({ name }) => name === "nodejs.eventloop.delay.p99");
+  expect(delays).toMatchObject({ description: "How late the event loop was, p99 of the last 10 seconds" });
   const worstS = (): number => {
     started.mock.calls[0]?.[0]();
     const [point] = metrics.collect().find(({ name }) => name === "nodejs.eventloop.delay.max")?.points ?? [];
