@@ -43,7 +43,7 @@ afterAll(async () => {
   while (leftBehind().length > 0 && performance.now() < end) await new Promise(setImmediate);
   const left = leftBehind();
   begun.clear();
-  expect(left.slice(0, shownMax)).toEqual([]);
+  expect(left.slice(0, shownMax), left[0]?.replaceAll("\n", ", of ")).toEqual([]);
 });
 
 /** Says what is left, and who began it. */

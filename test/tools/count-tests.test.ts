@@ -3,18 +3,40 @@ import { expect, test } from "vitest";
 import { projectFolder, runProgram } from "../support/process/child-program.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
-test("a test that .ci/run does not expect to be skipped is named, and counts as failed", async () => {
+test.each([
+  {
+    name: "a test that .ci/run does not expect to be skipped counts as failed",
+    file: `${projectFolder}test/plantstore/plants.test.ts`,
+    tests: [{ status: "passed" }, { status: "skipped", fullName: "the disk is synced" }],
+    want: [
+      "1 1 0",
+      "skipped, though .ci/expected-skips does not say why: test/plantstore/plants.test.ts the disk is synced",
+    ],
+  },
+  {
+    name: "a test that failed is named, with the first line of its error",
+    file: `${projectFolder}test/plantstore/plants.test.ts`,
+    tests: [
+      { status: "failed", fullName: "a plant is deleted", failureMessages: ["\x1b[31mError: no\x1b[39m\n  at x"] },
+    ],
+    want: ["0 1 0", "test/plantstore/plants.test.ts a plant is deleted: Error: no"],
+  },
+  {
+    name: "a file whose clean-up failed is named",
+    file: "/tmp/tmp.X/test/gateway/fuzz.test.ts",
+    tests: [{ status: "passed" }],
+    message: "a timer\nis left",
+    want: ["1 0 0", "test/gateway/fuzz.test.ts: a timer"],
+  },
+])("$name", async ({ file, tests, message, want }) => {
   using folder = createTempFolder();
-  const file = folder.file("report.json");
-  const assertionResults = [
-    { status: "passed", fullName: "a plant is deleted" },
-    { status: "skipped", fullName: "the disk is synced" },
-  ];
-  const testResults = [{ name: `${projectFolder}test/plantstore/plants.test.ts`, assertionResults }];
-  writeFileSync(file, JSON.stringify({ numPassedTests: 1, numFailedTests: 0, testResults }));
-  const { stdout, stderr } = await runProgram(process.execPath, [`${projectFolder}.ci/count-tests.mjs`, file]);
-  expect(stderr).toBe(
-    "skipped, though .ci/expected-skips does not say why: test/plantstore/plants.test.ts the disk is synced\n",
-  );
-  expect(stdout).toBe("1 1 0\n");
+  const report = folder.file("report.json");
+  const assertionResults = tests.map((each) => ({ fullName: "a row", ...each }));
+  const numPassedTests = tests.filter(({ status }) => status === "passed").length;
+  const numFailedTests = tests.filter(({ status }) => status === "failed").length;
+  const status = message === undefined && numFailedTests === 0 ? "passed" : "failed";
+  const testResults = [{ name: file, status, message, assertionResults }];
+  writeFileSync(report, JSON.stringify({ numPassedTests, numFailedTests, testResults }));
+  const { stdout, stderr } = await runProgram(process.execPath, [`${projectFolder}.ci/count-tests.mjs`, report]);
+  expect([stdout, stderr]).toEqual(want.map((line) => `${line}\n`));
 });
