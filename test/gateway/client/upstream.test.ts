@@ -9,7 +9,7 @@ import {
 import { createServer } from "node:net";
 import { toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService, WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../src/gateway/client/index.ts";
 import { BlockEncoder, encodeVarying, StableFields } from "../../../src/gateway/http2/index.ts";
@@ -221,18 +221,28 @@ test.each([
 });
 
 test("a server is sent a PING only while a call waits, and is given up if it does not answer", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const second = Promise.withResolvers<void>();
   await using server = await startScriptedServer({
     request: (connection, id) => {
       if (connection.requests === 1) connection.send(...grpcAnswer(id, ok));
+      else second.resolve();
     },
   });
+  const pings = (): number => server.frames.filter(({ type }) => type === frameType.ping).length;
   await using client = clientOf(server.baseUrl, { keepaliveMs: 100 });
   await client.greenhouse.waterBed({});
-  // A look that nothing happens while nothing waits.
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  expect(server.frames.filter(({ type }) => type === frameType.ping)).toEqual([]);
-  expect(await callMany(client, 1)).toEqual({ Unavailable: 1 });
-  expect(server.frames.filter(({ type }) => type === frameType.ping)).toHaveLength(1);
+  vi.advanceTimersByTime(300);
+  const waiting = callMany(client, 1);
+  // Whatever was sent before has come before.
+  await within(second.promise, "the second request");
+  expect(pings()).toBe(0);
+  vi.advanceTimersByTime(50);
+  await expect.poll(pings).toBe(1);
+  vi.advanceTimersByTime(200);
+  expect(await waiting).toEqual({ Unavailable: 1 });
+  expect(pings()).toBe(1);
 });
 
 test("a window of one octet lets a request through, octet by octet", async () => {
