@@ -1,3 +1,4 @@
+import { afterTurn } from "../carriers/index.ts";
 import type { ConnectionParts } from "./frame-rules.ts";
 import { ConnectionError, ErrorCode, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
@@ -34,16 +35,20 @@ export class Deadlines<Stream> {
   #lastStreamId = 0;
   #restartedAtMs = performance.now();
   #pingedAtMs: number | undefined;
+  #isStopped = false;
 
   constructor(parts: ConnectionParts<Stream>, handshake: Handshake, effects: DeadlineEffects) {
     this.parts = parts;
     this.#handshake = handshake;
     this.#effects = effects;
-    this.#clock = setInterval(() => this.#look(), lookEveryMs(parts.limits)).unref();
+    // After what has arrived is read: a process that was held up would take it for silence.
+    const look = (): void => afterTurn(() => this.#look(), undefined);
+    this.#clock = setInterval(look, lookEveryMs(parts.limits)).unref();
   }
 
   /** Stops checking; the connection is over. */
   stop(): void {
+    this.#isStopped = true;
     clearInterval(this.#clock);
   }
 
@@ -56,6 +61,7 @@ export class Deadlines<Stream> {
   }
 
   #look(): void {
+    if (this.#isStopped) return;
     const nowMs = performance.now();
     const { limits, guard, sendFlow } = this.parts;
     if (nowMs - this.#restartedAtMs >= limits.intervalMs) {

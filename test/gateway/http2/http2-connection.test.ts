@@ -1,6 +1,6 @@
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
 import { defaultHttp2Limits, encodeBlock, ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { waitLimitMs, within } from "../../support/deadline.ts";
@@ -253,6 +253,31 @@ describe("a connection whose client", () => {
     }
     patient.send(dataFrame(1, Buffer.alloc(0), endStream));
     expect(await patient.readEnd(1)).toStrictEqual(answered);
+  });
+
+  test("has answered a PING is kept by a process that was held up and reads that late", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const begins = Promise.withResolvers<void>();
+    await using engine = await startEngine({
+      limits: { idleTimeoutMs: 1000, stallTimeoutMs: 1000 },
+      serve: (stream) => {
+        stream.receiver = receiving(stream, { onEnd: () => answer(stream) });
+        begins.resolve();
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1));
+    await within(begins.promise, "the stream");
+    vi.advanceTimersByTime(1000);
+    const ping = await nextOf(connection, frameType.ping);
+    // Behind it the event loop reads before it looks, as it does behind timers.
+    await nextTurn();
+    connection.send(frame(frameType.ping, ack, 0, ping?.payload));
+    vi.advanceTimersByTime(2000);
+    await nextTurn();
+    connection.send(dataFrame(1, Buffer.alloc(0), endStream));
+    expect(await connection.readEnd(1)).toStrictEqual(answered);
   });
 
   test("owes the rest of a body that is waited for is not waited for without end", async () => {

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { Http1Connection, type Http1RequestHead, lingerMsMax } from "../../http1/index.ts";
-import { headerTooLarge, type HttpProblem, type Limits, readRequestTarget } from "../index.ts";
+import { afterTurn, headerTooLarge, type HttpProblem, type Limits, readRequestTarget } from "../index.ts";
 import { announce, isAnyoneListening } from "./announcement.ts";
 import { HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { OwnHttp1Exchange } from "./own-http1-exchange.ts";
@@ -37,7 +37,8 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, server, re
   let clock: NodeJS.Timeout | undefined;
   const connect = (socket: Socket): Http1Connection => {
     // Not before, because a gateway that is mounted has no connection of its own.
-    clock ??= setInterval(look, lookEveryMs).unref();
+    // After what has arrived is read: a process that was held up would take it for silence.
+    clock ??= setInterval(() => afterTurn(look, undefined), lookEveryMs).unref();
     const connection = new Http1Connection(socket, options);
     connections.add(connection);
     return connection;

@@ -1,7 +1,8 @@
 import { type EventEmitter, once } from "node:events";
 import { STATUS_CODES } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Admit, Endpoint } from "../../../../src/gateway/index.ts";
 import { within } from "../../../support/deadline.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../support/carriers/exchange.ts";
@@ -287,6 +288,24 @@ describe.concurrent("a client that takes too long", () => {
     slow.resolve({ bed: 7n });
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
   });
+});
+
+test("a request that has arrived is answered, however late a process that was held up looks at the clock", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using greenhouse = await startGreenhouse(
+    { waterBed: ({ bed }) => ({ bed }) },
+    { limits: { idleTimeoutMs: 400 } },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  connection.request(water([], "{}"));
+  await connection.readAnswer();
+  vi.advanceTimersByTime(400);
+  await nextTurn();
+  connection.request(water([], "{}"));
+  // The look that finds it idle for too long.
+  vi.advanceTimersByTime(100);
+  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
 });
 
 describe("the lengths of an answer", () => {
