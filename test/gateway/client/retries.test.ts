@@ -1,7 +1,7 @@
 import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import {
   GreenhouseService,
   ReadingSchema,
@@ -144,14 +144,6 @@ const rows: readonly Row[] = [
     want: "Unavailable",
     attempts: 1,
   },
-  {
-    name: "a deadline that comes first",
-    steps: [unavailable, ok],
-    retry: unhurried,
-    options: { defaultTimeoutMs: 50 },
-    want: "DeadlineExceeded",
-    attempts: 1,
-  },
 ];
 
 /** A server that takes these steps, one for each attempt. */
@@ -176,6 +168,27 @@ test.each(rows)("$name: $attempts attempts, $want", async ({ steps, retry = poli
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry, ...options });
   expect(await outcomeOf(createClient(GreenhouseService, transport).waterBed({}))).toBe(want);
   expect(server.requests).toBe(attempts);
+});
+
+test("a deadline that passes while a call waits for its next attempt ends it", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const failed = Promise.withResolvers<void>();
+  const methods = (): boolean => {
+    failed.resolve();
+    return true;
+  };
+  await using server = await startSteps([unavailable, ok]);
+  await using transport = createGrpcTransport({
+    baseUrl: server.baseUrl,
+    retry: { ...unhurried, methods },
+    defaultTimeoutMs: 50,
+  });
+  const call = createClient(GreenhouseService, transport).waterBed({});
+  await failed.promise;
+  vi.advanceTimersByTime(50);
+  await expect(call).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+  expect(server.requests).toBe(1);
 });
 
 test("a caller that gives up while a call waits for its next attempt is told at once", async () => {

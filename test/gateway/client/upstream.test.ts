@@ -224,7 +224,9 @@ test("a server is sent a PING only while a call waits, and is given up if it doe
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const second = Promise.withResolvers<void>();
+  const ping = Promise.withResolvers<void>();
   await using server = await startScriptedServer({
+    frame: (_, { type }) => type === frameType.ping && ping.resolve(),
     request: (connection, id) => {
       if (connection.requests === 1) connection.send(...grpcAnswer(id, ok));
       else second.resolve();
@@ -239,7 +241,7 @@ test("a server is sent a PING only while a call waits, and is given up if it doe
   await within(second.promise, "the second request");
   expect(pings()).toBe(0);
   vi.advanceTimersByTime(50);
-  await expect.poll(pings).toBe(1);
+  await within(ping.promise, "a PING");
   vi.advanceTimersByTime(200);
   expect(await waiting).toEqual({ Unavailable: 1 });
   expect(pings()).toBe(1);
