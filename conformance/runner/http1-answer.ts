@@ -20,8 +20,11 @@ interface Body {
  */
 export function readHttp1Answer(bytes: Buffer, method: string, hasEnded: boolean): Answer | undefined {
   let head = readHead(bytes, 0);
-  // Interim answers come before the one that counts (RFC 9110 §15.2).
-  while (head !== undefined && head.status < 200) head = readHead(bytes, head.end);
+  // Interim answers come before the one that counts (RFC 9110 §15.2). They are read again with all that follows.
+  while (head !== undefined && head.status < 200) {
+    if (head.end > headerLimitBytes) throw new NoAnswer("too large", "does not stop to answer");
+    head = readHead(bytes, head.end);
+  }
   if (head === undefined) {
     if (hasEnded) throw new NoAnswer("closed", "closed the connection before an answer");
     return undefined;
