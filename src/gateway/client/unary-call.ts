@@ -49,13 +49,15 @@ export class UnaryCall extends OutgoingCall {
   onData(piece: Uint8Array): boolean {
     this.stream?.consumed(piece.byteLength);
     const limitBytes = envelopePrefixBytes + this.method.settings.readMaxBytes;
-    if (this.#first.byteLength === 0) {
-      const isTooLarge = Math.max(piece.byteLength, envelopeBytes(piece)) > limitBytes;
-      return isTooLarge ? this.#refuse() : this.#begin(piece);
+    if (this.#collected === undefined && this.#first.byteLength === 0) {
+      const announcedBytes = envelopeBytes(piece);
+      if (Math.max(piece.byteLength, announcedBytes) > limitBytes) return this.#refuse();
+      if (piece.byteLength >= announcedBytes) return this.#begin(piece);
+      this.#collected = new CollectedBytes(announcedBytes, limitBytes);
     }
     const collected = (this.#collected ??= this.#collect(limitBytes));
-    if (collected.byteLength + piece.byteLength > limitBytes) this.#refuse();
-    else collected.add(piece);
+    if (collected.byteLength + piece.byteLength > limitBytes) return this.#refuse();
+    collected.add(piece);
     return false;
   }
 
