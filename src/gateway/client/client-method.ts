@@ -26,7 +26,10 @@ export interface CallSettings {
 /** Makes the messages of one RPC bytes, and bytes messages. What it throws becomes `Internal`. */
 export interface ClientCodec {
   encode(init: unknown): Uint8Array;
-  decode(bytes: Uint8Array): Message;
+  /** @param isEnveloped - as for the codecs of a server */
+  decode(bytes: Uint8Array, isEnveloped?: boolean): Message;
+  /** Returns the envelope that a message came in, to be sent as it is; `undefined` if the message is to be encoded. */
+  envelopeOf?(message: unknown): Uint8Array | undefined;
 }
 
 /** One RPC, as a transport calls it: what is the same in all its calls. */
@@ -57,6 +60,8 @@ export class ClientMethod {
    */
   envelop(init: unknown): Uint8Array | Promise<Uint8Array> {
     const { sendCompression, compressMinBytes, writeMaxBytes } = this.settings;
+    const received = sendCompression === undefined ? this.#codec.envelopeOf?.(init) : undefined;
+    if (received !== undefined) return received;
     const bytes = this.#serialize(init);
     if (bytes.byteLength > writeMaxBytes) {
       throw new ConnectError(`the message is larger than ${writeMaxBytes} bytes`, Code.ResourceExhausted);
@@ -67,12 +72,12 @@ export class ClientMethod {
 
   /** Returns the message in an envelope; in a promise if it is compressed. Throws, or rejects with, a ConnectError. */
   open({ compressed, bytes }: Envelope, coding: AnswerCoding): Message | Promise<Message> {
-    if (!compressed) return this.#parse(bytes);
+    if (!compressed) return this.#parse(bytes, true);
     if (coding === undefined) {
       throw new ConnectError("a message is compressed although the header says otherwise", Code.Internal);
     }
     return coding.decompress(bytes, this.settings.readMaxBytes).then(
-      (decompressed) => this.#parse(decompressed),
+      (decompressed) => this.#parse(decompressed, false),
       (error: unknown) => {
         throw answerError(error);
       },
@@ -87,9 +92,9 @@ export class ClientMethod {
     }
   }
 
-  #parse(bytes: Uint8Array): Message {
+  #parse(bytes: Uint8Array, isEnveloped: boolean): Message {
     try {
-      return this.#codec.decode(bytes);
+      return this.#codec.decode(bytes, isEnveloped);
     } catch (error) {
       const message = `the answer is not a valid ${this.desc.output.typeName}`;
       throw new ConnectError(message, Code.Internal, undefined, undefined, error);

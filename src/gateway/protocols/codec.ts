@@ -9,14 +9,19 @@ import type { RpcFormat } from "./content-type.ts";
 
 /** Converts between messages and bytes, in one of the two formats. */
 export interface Codec {
-  /** @throws ConnectError `InvalidArgument` */
-  decode(bytes: Uint8Array): Message;
+  /**
+   * @param isEnveloped - whether the bytes follow the prefix of their envelope in memory, and are not compressed in it
+   * @throws ConnectError `InvalidArgument`
+   */
+  decode(bytes: Uint8Array, isEnveloped?: boolean): Message;
   /**
    * Returns bytes that share no memory with the message.
    *
    * @throws ConnectError `Internal`, or `ResourceExhausted` over `writeMaxBytes`
    */
   encode(message: Message): Uint8Array;
+  /** Returns the envelope that a message came in, to be sent as it is; `undefined` if the message is to be encoded. */
+  envelopeOf?(message: Message): Uint8Array | undefined;
 }
 
 /** The codecs of one RPC, which decode requests and encode responses. */

@@ -41,6 +41,11 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   return envelope;
 }
 
+/** Returns the envelope that a message was read from, whose prefix is before the message in memory. */
+export function envelopeAround({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset - envelopePrefixBytes, envelopePrefixBytes + byteLength);
+}
+
 /** Returns the length in bytes of the envelope that begins at `at`; 0 if its prefix has not arrived. */
 export function envelopeBytes(bytes: Uint8Array, at = 0): number {
   if (bytes.byteLength - at < envelopePrefixBytes) return 0;

@@ -97,7 +97,7 @@ export abstract class EnvelopedCall implements CallProtocol, UnaryProtocol, Stre
   }
 
   #decode({ compressed, bytes }: Envelope): Message | Promise<Message> {
-    if (!compressed) return this.codec.decode(bytes);
+    if (!compressed) return this.codec.decode(bytes, true);
     const { request } = this.encodings;
     // gRPC's compression document requires Internal for a compressed message without an encoding.
     if (request === undefined)
@@ -112,7 +112,12 @@ export abstract class EnvelopedCall implements CallProtocol, UnaryProtocol, Stre
   }
 
   encode(message: Message): Uint8Array | Promise<Uint8Array> {
-    return this.envelop(this.codec.encode(message));
+    return this.envelopeOf(message) ?? this.envelop(this.codec.encode(message));
+  }
+
+  /** Returns the envelope that a message came in, if it can be sent as it is. */
+  protected envelopeOf(message: Message): Uint8Array | undefined {
+    return this.encodings.response === undefined ? this.codec.envelopeOf?.(message) : undefined;
   }
 
   /** Writes an encoded message in its envelope, compressed if the client asked for it and it is large enough. */

@@ -20,12 +20,14 @@ export class GrpcCall extends EnvelopedCall {
   }
 
   override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+    const answer = (body: Uint8Array): void =>
+      this.answer(headerFieldsToSend(header, this.headerFields), body, trailer, undefined);
+    const received = this.envelopeOf(message);
+    if (received !== undefined) return answer(received);
     const bytes = this.codec.encode(message);
     const isUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
     if (isUncopied) return this.#answerUncopied(header, bytes, trailer);
     const envelope = this.envelop(bytes);
-    const answer = (body: Uint8Array): void =>
-      this.answer(headerFieldsToSend(header, this.headerFields), body, trailer, undefined);
     return envelope instanceof Promise ? envelope.then(answer) : answer(envelope);
   }
 

@@ -10,6 +10,7 @@ export { type Codec, createMethodCodecs, type MethodCodecs } from "./codec.ts";
 export { messageTooLarge, type PieceDecompression, type PieceEncoder, type StreamCompression } from "./compression.ts";
 export { callerProtocol } from "./content-type.ts";
 export {
+  envelopeAround,
   envelopeBytes,
   envelopePrefixBytes,
   type Envelope,

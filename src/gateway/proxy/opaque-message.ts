@@ -2,7 +2,7 @@ import { type DescMethod, isMessage, type Message } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
 import type { ClientCodec } from "../client/index.ts";
-import { createMethodCodecs, type MethodCodecs } from "../protocols/index.ts";
+import { createMethodCodecs, envelopeAround, type MethodCodecs } from "../protocols/index.ts";
 import { unfitAnswer } from "./upstream-errors.ts";
 
 /**
@@ -19,6 +19,17 @@ export class OpaqueMessage implements Message {
   }
 }
 
+/** One that has come in an envelope, uncompressed, and goes on in it. */
+class EnvelopedMessage extends OpaqueMessage {}
+
+function toOpaque(typeName: string, bytes: Uint8Array, isEnveloped: boolean | undefined): OpaqueMessage {
+  return isEnveloped === true ? new EnvelopedMessage(typeName, bytes) : new OpaqueMessage(typeName, bytes);
+}
+
+function envelopeOf(message: unknown): Uint8Array | undefined {
+  return message instanceof EnvelopedMessage ? envelopeAround(message.bytes) : undefined;
+}
+
 /** Creates the codecs for the callers of a proxied RPC: bytes stay bytes, and JSON is read and written by descriptors. */
 export function createServerCodecs(
   ...[method, options, jsonRules]: Parameters<typeof createMethodCodecs>
@@ -28,9 +39,10 @@ export function createServerCodecs(
   const { typeName } = method.input;
   return {
     binary: {
-      decode: (bytes) => new OpaqueMessage(typeName, bytes),
+      decode: (bytes, isEnveloped) => toOpaque(typeName, bytes, isEnveloped),
       // An interceptor may answer with a message of its own.
       encode: (message) => (message instanceof OpaqueMessage ? message.bytes : binary.encode(message)),
+      envelopeOf,
     },
     json: { decode: (bytes) => json.decode(bytes), encode: (message) => json.encode(decode(message)) },
   };
@@ -48,7 +60,8 @@ export function createUpstreamCodec(
       if (isMessage(message)) return write(message);
       throw new TypeError("what is passed on is no message");
     },
-    decode: (bytes) => new OpaqueMessage(output.typeName, bytes),
+    envelopeOf,
+    decode: (bytes, isEnveloped) => toOpaque(output.typeName, bytes, isEnveloped),
   };
 }
 
