@@ -1,6 +1,7 @@
 import { type DescMethod, isMessage, type Message } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
+import { markSingleUse } from "../carriers/index.ts";
 import type { ClientCodec } from "../client/index.ts";
 import { createMethodCodecs, envelopeAround, type MethodCodecs } from "../protocols/index.ts";
 import { unfitAnswer } from "./upstream-errors.ts";
@@ -37,12 +38,17 @@ export function createServerCodecs(
   const { binary, json } = createMethodCodecs(method, options, jsonRules);
   const decode = createAnswerDecoder(method, options.binaryOptions);
   const { typeName } = method.input;
+  const isSeen = options.interceptors.length > 0;
   return {
     binary: {
       decode: (bytes, isEnveloped) => toOpaque(typeName, bytes, isEnveloped),
       // An interceptor may answer with a message of its own.
       encode: (message) => (message instanceof OpaqueMessage ? message.bytes : binary.encode(message)),
-      envelopeOf,
+      envelopeOf: (message) => {
+        const envelope = envelopeOf(message);
+        // Interceptors may keep a message; nobody else sees it once it is sent.
+        return isSeen || envelope === undefined ? envelope : markSingleUse(envelope);
+      },
     },
     json: { decode: (bytes) => json.decode(bytes), encode: (message) => json.encode(decode(message)) },
   };

@@ -1,0 +1,58 @@
+import { createClient, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { OpaqueMessage } from "../../../src/gateway/proxy/index.ts";
+import { collect } from "../../support/collect.ts";
+import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
+import { startProxy } from "../../support/gateway/proxy.ts";
+
+const files = [GreenhouseService.file];
+
+/** Texts that fill a part of a frame, several frames, several chunks and several windows, each unlike the others. */
+const notes = [20, 40, 100, 1_000].flatMap((kibibytes) =>
+  ["oak", "elm", "fir", "yew"].map((tree) => `${tree} ${kibibytes} `.repeat(kibibytes * 128)),
+);
+
+// Nothing is compressed, so that messages go on as they came.
+const acceptCompression: [] = [];
+
+const ways = [
+  { name: "Connect over HTTP/1.1", create: createConnectTransport, httpVersion: "1.1" },
+  { name: "gRPC-Web over HTTP/2", create: createGrpcWebTransport, httpVersion: "2" },
+  { name: "gRPC", create: createGrpcTransport, httpVersion: "2" },
+] as const;
+
+describe.each(ways)("large messages of $name", ({ create, httpVersion }) => {
+  test("go through as they are, side by side", async () => {
+    await using upstream = await startGreenhouse({
+      waterBed: ({ note }) => ({ note }),
+      async *watchReadings({ sensor, count }) {
+        for (let at = 0; at < count; at += 1) yield { sensor, degreesCelsius: at };
+      },
+    });
+    await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files);
+    const client = createClient(GreenhouseService, create({ baseUrl: proxy.baseUrl, httpVersion, acceptCompression }));
+    const calls = notes.map(async (note) => (await client.waterBed({ note })).note === note);
+    const streams = notes.map(async (sensor) =>
+      (await collect(client.watchReadings({ sensor, count: 3 }))).every((reading) => reading.sensor === sensor),
+    );
+    expect(await Promise.all([...calls, ...streams])).toEqual(Array(2 * notes.length).fill(true));
+  });
+});
+
+test("what an interceptor has kept of a large message stays as it is", async () => {
+  const kept: unknown[] = [];
+  const keep: Interceptor = (next) => async (request) => {
+    const response = await next(request);
+    kept.push(response.message);
+    return response;
+  };
+  await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note }) });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, { interceptors: [keep] });
+  const transport = createGrpcTransport({ baseUrl: proxy.baseUrl, acceptCompression });
+  const client = createClient(GreenhouseService, transport);
+  for (const note of notes) await client.waterBed({ note });
+  const bytes = kept.map((message) => (message instanceof OpaqueMessage ? message.bytes.byteLength : 0));
+  expect(bytes.map((length, at) => length > (notes[at]?.length ?? 0))).toEqual(notes.map(() => true));
+});
