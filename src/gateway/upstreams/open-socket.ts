@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
+import { freedBytesMin } from "../carriers/index.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
 /** How a server is authenticated, and we to it: options of node's `tls.connect`. */
@@ -33,7 +34,7 @@ export function openSocket(
   opened: (result: Socket | Error) => void,
 ): () => void {
   const { scheme } = address;
-  const socket = tls === undefined ? connectTcp(address.target) : openTls(address, tls);
+  const socket = tls === undefined ? openTcp(address) : openTls(address, tls);
   const settle = (result: Socket | Error): void => {
     clearTimeout(timer);
     socket.off("error", settle).off("close", closed).on("error", ignore);
@@ -50,6 +51,25 @@ export function openSocket(
   // Frames that leave in one turn are one write already.
   socket.setNoDelay(true);
   return () => settle(new Error("it is not wanted any more"));
+}
+
+/**
+ * Bytes that are read from a socket at once. 64 KiB, as by node: four frames, so that no piece of a body is so much of it
+ * that it is kept instead of copied.
+ */
+const readBytesMax = 64 * 1024;
+
+/** Opens a socket that reads into the same memory again and again: node sets 64 KiB aside for each read. */
+function openTcp({ target }: UpstreamAddress): Socket {
+  // A byte more than a chunk can have: what fills its memory is freed once it is read.
+  const memory = Buffer.allocUnsafeSlow(readBytesMax + 1).subarray(0, readBytesMax);
+  const callback = (bytes: number): boolean => {
+    const chunk = memory.subarray(0, bytes);
+    // No test can tell: messages in a small chunk of its own are kept as they are, instead of copied one by one.
+    return socket.emit("data", bytes < freedBytesMin ? Buffer.copyBytesFrom(chunk) : chunk);
+  };
+  const socket = connectTcp({ ...target, onread: { buffer: memory, callback } });
+  return socket;
 }
 
 function openTls({ target, host }: UpstreamAddress, { secureContext, servername }: PreparedTls): Socket {
