@@ -24,10 +24,12 @@ const everyPlant = fakeStore({ delete: async () => true });
 
 let programs: string;
 
-async function lint(file: string, rules: string): Promise<string> {
+/** Holds a document to what is valid, or to the stricter rules of redocly.yaml. */
+async function lint(file: string, rules: "spec" | "strict"): Promise<string> {
   const redocly = join(import.meta.dirname, "node_modules/.bin/redocly");
   const environment = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
-  return await buildStep(redocly, ["lint", "--extends", rules, file], { environment });
+  const which = rules === "spec" ? ["--extends", rules] : ["--config", join(import.meta.dirname, "redocly.yaml")];
+  return await buildStep(redocly, ["lint", ...which, file], { environment });
 }
 
 beforeAll(async () => {
@@ -47,29 +49,13 @@ const kitchenSink = createOpenApi([KitchenSink, Shelves, LegacySink, FileService
   security: { bearer: { type: "http", scheme: "bearer" } },
 });
 
-// Spectral decodes an escape in a path that it looks up, and misses what is there.
-const { "/v1/escaped/a%2Fb/{f_string}": escaped, ...others } = kitchenSink.paths;
-
-test.each([
-  { what: "the plant store", text: readFileSync(document) },
-  { what: "the kitchen sink", text: JSON.stringify({ ...kitchenSink, paths: others }) },
-])("spectral has nothing to say of $what, not even a hint", async ({ text }) => {
-  using folder = createTempFolder();
-  writeFileSync(folder.file("openapi.json"), text);
-  const spectral = join(import.meta.dirname, "node_modules/.bin/spectral");
-  const rules = join(import.meta.dirname, "spectral.yaml");
-  const args = ["lint", "--ruleset", rules, "--fail-severity", "hint", folder.file("openapi.json")];
-  expect(await buildStep(spectral, args)).toContain("No results with a severity of 'hint' or higher found!");
-  expect(escaped).toBeDefined();
-});
-
 test.each([
   { what: "the plant store", text: readFileSync(document) },
   { what: "the kitchen sink", text: JSON.stringify(kitchenSink) },
 ])("redocly has nothing to complain of in $what", async ({ text }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("openapi.json"), text);
-  const output = await lint(folder.file("openapi.json"), "recommended-strict");
+  const output = await lint(folder.file("openapi.json"), "strict");
   expect(output).toContain("Your API description is valid");
   expect(output).not.toMatch(/warning/i);
 });
