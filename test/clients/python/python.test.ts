@@ -10,7 +10,6 @@ import { hasProgram } from "../../support/process/tools-folder.ts";
 const clients = [
   { name: "grpcio", program: "grpcio_client.py" },
   { name: "connectrpc", program: "connect_client.py" },
-  { name: "openapi-python-client", program: "openapi_client.py" },
 ];
 
 describe.runIf(hasProgram("python3"))("Python", () => {

@@ -1,18 +1,11 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { buildStep } from "../process/build-step.ts";
+import { projectFolder } from "../process/child-program.ts";
 import { openPython } from "../process/python.ts";
 import { toolsFolder } from "../process/tools-folder.ts";
 import type { ClientProgram } from "./client-program.ts";
-import {
-  buf,
-  definitions,
-  layOutRecipe,
-  openApiFile,
-  protoFolder,
-  recipeFolder,
-  testProtoFolder,
-} from "./client-recipe.ts";
+import { buf, definitions, layOutRecipe, protoFolder, recipeFolder, testProtoFolder } from "./client-recipe.ts";
 
 /** Builds once, however often it is asked. */
 function once<Built>(build: () => Promise<Built>): () => Promise<Built> {
@@ -21,17 +14,12 @@ function once<Built>(build: () => Promise<Built>): () => Promise<Built> {
 }
 
 /** The clients of Go whose programs are in `test/clients/go/`. */
-export const goClients = ["grpc-go", "connect-go", "oapi-codegen"] as const;
+export const goClients = ["grpc-go", "connect-go"] as const;
 
 const buildGo = once(async () => {
   const folder = layOutRecipe("go");
   await buildStep(buf, ["generate", ...definitions], { folder });
-  mkdirSync(join(folder, "openapi"), { recursive: true });
-  const output = ["-generate", "types,client", "-package", "openapi", "-o", "openapi/client.go"];
-  await buildStep("go", ["tool", "oapi-codegen", ...output, openApiFile], { folder });
-  await buildStep("go", ["build", "-o", "bin/", ...goClients.map((name) => `./${name}`)], {
-    folder,
-  });
+  await buildStep("go", ["build", "-o", "bin/", ...goClients.map((name) => `./${name}`)], { folder });
   return folder;
 });
 
@@ -73,8 +61,6 @@ const generatePython = once(async () => {
   await buildStep(python, ["-m", "grpc_tools.protoc", ...options, ...grpcioDefinitions], { folder });
   const connect = ["generate", protoFolder, "--path", join(protoFolder, "plantstore")];
   await buildStep(buf, connect, { folder, environment });
-  const openApi = ["generate", "--path", openApiFile, "--output-path", "openapi", "--meta", "none", "--overwrite"];
-  await buildStep("openapi-python-client", openApi, { folder, environment });
   return { folder, python };
 });
 
@@ -89,6 +75,9 @@ export const cargoTarget: string = join(toolsFolder("client-rust"), "target");
 
 const buildRust = once(async () => {
   const folder = layOutRecipe("rust");
+  // The same crates, locked once.
+  const lock = readFileSync(join(projectFolder, "examples/clients/rust/Cargo.lock"), "utf8");
+  writeFileSync(join(folder, "Cargo.lock"), lock.replace("plantstore-example", "plantstore-test-client"));
   const output = ["--as-file-descriptor-set", "-o", "definitions.binpb"];
   await buildStep(buf, ["build", ...definitions, ...output], { folder });
   await buildStep("cargo", ["build", "--locked"], { folder });
