@@ -31,11 +31,12 @@ const longSuites = [
  * `test:<name>`.
  */
 const ownScripts = {
-  postgres: ["test/plantstore/plants/postgres/**/*.test.ts"],
+  postgres: ["test/plantstore/plants/postgres/**/*.test.ts", "test/plantstore/plants/plant-location.test.ts"],
   command: [
     "test/plantstore/cli/**/*.test.ts",
     "test/gateway/command/**/*.test.ts",
     "test/gateway/carriers/sockets/share-connections.test.ts",
+    "test/examples/embed.test.ts",
   ],
   outgoing: ["client", "proxy", "rest-client", "upstreams"].map((room) => `test/gateway/${room}/**/*.test.ts`),
   transcoding: ["test/transcoding/**/*.test.ts"],

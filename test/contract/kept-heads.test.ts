@@ -11,7 +11,7 @@ import { numRunsOf, testSeed } from "../support/test-seed.ts";
 // proxy. So heads that differ in one byte follow each other on a few connections, and the oracle is a fresh connection.
 
 /** Requests in all; `KEPT_HEADS` asks for more of them. */
-const requests = Number(process.env["KEPT_HEADS"] ?? numRunsOf(1000));
+const requests = Number(process.env["KEPT_HEADS"] ?? numRunsOf(400));
 const connections = 64;
 
 /** Milliseconds for each request, most of which a machine needs that is busy with something else. */

@@ -27,8 +27,10 @@ test("the corpus has at least 500 requests, each of them once", () => {
   expect(twice).toEqual([]);
 });
 
-describe.each(groups)("in the corpus of $name,", ({ rows: group }) => {
+describe.each(groups)("in the corpus of $name,", ({ name, rows: group }) => {
   const rows = group.map((row) => ({ ...row, asked: askedBy(row) }));
+  // Values differ within a message, which no carrier sees: once is enough.
+  const carried = name === "values" ? [] : rows.filter((row) => row.only === undefined);
   let http1: Http1Connection;
 
   // One connection for each group: the server closes one that is idle for some seconds.
@@ -38,14 +40,13 @@ describe.each(groups)("in the corpus of $name,", ({ rows: group }) => {
 
   afterAll(() => http1[Symbol.dispose]());
 
-  test.each(rows.filter((row) => row.only === undefined))("$rule: $asked over HTTP/1.1", async (row) => {
+  test.each(carried)("$rule: $asked over HTTP/1.1", async (row) => {
     const request = toRequest(row);
     http1.request(request);
     expectAnswer(await http1.readAnswer(request.httpMethod), row.want);
   });
 
-  const sayable = rows.filter((row) => row.only === undefined && isSayable(toRequest(row)));
-  test.each(sayable)("$rule: $asked over Fetch", async (row) => {
+  test.each(carried.filter((row) => isSayable(toRequest(row))))("$rule: $asked over Fetch", async (row) => {
     expectAnswer(await exchangeFetch(fetch, toRequest(row)), row.want);
   });
 

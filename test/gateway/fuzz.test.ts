@@ -10,7 +10,7 @@ import { anyRequest, mildBindings, typedRequest } from "../support/gateway/rest-
 import { toRestRequest } from "../support/gateway/rest-request.ts";
 import { numRunsOf } from "../support/test-seed.ts";
 
-const requestsPerProperty = numRunsOf(200);
+const requestsPerProperty = numRunsOf(100);
 
 let gateway: TestGateway;
 let http2: Http2Connection;

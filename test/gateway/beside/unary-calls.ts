@@ -56,6 +56,8 @@ const outcomeRows: readonly UnaryCallRow[] = [
   ...Array.from({ length: 16 }, (_, index) => ({
     name: `an error with code ${String(index + 1)}`,
     request: water(`fail: ${String(index + 1)}: no water`),
+    // Which code it is, no version of HTTP sees.
+    only: ({ httpVersion }: Carriage) => httpVersion === "2" || index === 0,
   })),
   { name: "an error without a message", request: water("fail: 5: ") },
   { name: "an error with a message beyond ASCII", request: water("fail: 9: 100 % Wärme für 🌵\n") },

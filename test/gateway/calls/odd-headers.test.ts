@@ -116,8 +116,12 @@ const ways: readonly Way[] = [
 ];
 
 const rows = carrierNames.flatMap((carrier) => {
-  // Fetch has no trailers, which gRPC needs.
-  const possible = ways.filter(({ name }) => carrier !== "Fetch" || !name.endsWith("gRPC"));
+  const possible = ways.filter(({ name }) => {
+    // Fetch has no trailers, which gRPC needs.
+    if (name.endsWith("gRPC")) return carrier !== "Fetch";
+    // To whoever carries it, an answer of Connect or gRPC-Web is like one of REST.
+    return carrier === "our HTTP/2" || name.endsWith("REST");
+  });
   return possible.map((way) => ({ carrier, way }));
 });
 

@@ -95,15 +95,12 @@ async function replyTo(
   return Buffer.concat(reply);
 }
 
-test.each([
-  { name: "that answers when the body is there", serve: echo },
-  { name: "that answers piece by piece", serve: pipe },
-])("a server $name says the same wherever a connection is cut in two", async ({ serve }) => {
-  const all = await replyTo([recorded], serve);
+test("a server says the same wherever a connection is cut in two", async () => {
+  const all = await replyTo([recorded], pipe);
   // The last of it is the GOAWAY for a reset of an idle stream: all of the rest was understood.
   expect(all.subarray(-8).toString("hex")).toBe("0000000d00000001");
   for (let at = 1; at < recorded.byteLength; at++) {
-    const reply = await replyTo([recorded.subarray(0, at), recorded.subarray(at)], serve);
+    const reply = await replyTo([recorded.subarray(0, at), recorded.subarray(at)], pipe);
     expect(reply.toString("hex"), `cut at ${String(at)}`).toBe(all.toString("hex"));
   }
 });

@@ -14,7 +14,7 @@ import { randomMessageTypes, randomTypes, rollMessage } from "../../support/gate
 import { numRunsOf, testSeed } from "../../support/test-seed.ts";
 import { isSince } from "../../support/peer-version.ts";
 
-const messagesPerType = numRunsOf(8);
+const messagesPerType = numRunsOf(4);
 
 // The text, or that there is none.
 function outcomeOf(write: () => string): string {
