@@ -129,12 +129,7 @@ await gateway.close();
 await admin.close();`,
     prints: ["true"],
   },
-  {
-    page: "README.md",
-    start: "import { createPlants }",
-    before: token,
-    prints: ["deleted", "not-found"],
-  },
+  { page: "README.md", start: "import { createPlants }", before: token, prints: ["deleted", "not-found"] },
   {
     page: "README.md",
     start: "import { createPlantServer",

@@ -87,9 +87,7 @@ const socketFolder = "/run/postgresql";
 /** Makes a network namespace, which lives as long as the process whose id this resolves to. */
 async function holdNamespace(): Promise<number> {
   const script = `mount -t tmpfs -o mode=1777 tmpfs ${socketFolder} && echo && exec sleep infinity`;
-  const holder = spawn("unshare", ["--net", "--mount", "sh", "-c", script], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const holder = spawn("unshare", ["--net", "--mount", "sh", "-c", script], { stdio: ["ignore", "pipe", "inherit"] });
   await once(holder.stdout, "data");
   return holder.pid ?? 0;
 }

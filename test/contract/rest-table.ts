@@ -137,11 +137,7 @@ export const methodRows: readonly RestRow[] = ["GET", "HEAD", "POST", "PUT", "PA
 export const extraRows: readonly RestRow[] = [
   { name: "a query does not override the path", request: { path: "/plants/7?id=8" }, want: pathBound },
   { name: "a query that repeats the path", request: { path: "/plants/7?id=7" }, want: pathBound },
-  {
-    name: "a query with a bad value for the path's field",
-    request: { path: "/plants/7?id=abc" },
-    want: pathBound,
-  },
+  { name: "a query with a bad value for the path's field", request: { path: "/plants/7?id=abc" }, want: pathBound },
   { name: "an unknown query parameter", request: { path: "/plants/7?x=1" }, want: unknown("x") },
   {
     name: "several unknown query parameters are all named",

@@ -37,9 +37,7 @@ const invalidWant: Want = {
   code: "unauthenticated",
   message: "the token is not valid",
   errorCode: "ERR_TOKEN_INVALID",
-  fields: {
-    "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"`,
-  },
+  fields: { "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"` },
 };
 const keyTakenWant: Want = {
   code: "already_exists",
@@ -92,12 +90,7 @@ const credentialRows: readonly DeleteRow[] = [
     want: { code: "ok" },
   },
   { name: "demands a credential", header: [], want: credentialMissing },
-  {
-    name: "demands a credential also for a plant that is not there",
-    id: absent,
-    header: [],
-    want: credentialMissing,
-  },
+  { name: "demands a credential also for a plant that is not there", id: absent, header: [], want: credentialMissing },
   { name: "takes an empty credential for none", header: [["authorization", ""]], want: credentialMissing },
   {
     name: "takes another scheme for no credential",
@@ -134,9 +127,7 @@ const credentialRows: readonly DeleteRow[] = [
       code: "unauthenticated",
       message: "the token has expired",
       errorCode: "ERR_TOKEN_EXPIRED",
-      fields: {
-        "www-authenticate": `${challenge}, error="invalid_token", error_description="the token has expired"`,
-      },
+      fields: { "www-authenticate": `${challenge}, error="invalid_token", error_description="the token has expired"` },
     },
   },
   {

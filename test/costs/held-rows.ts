@@ -573,12 +573,7 @@ export const heldRows: readonly HeldRow[] = [
       return { clients: [client], units: 1 };
     },
   },
-  {
-    what: "watchers of health",
-    atMost: "64 MiB in all",
-    n: 400,
-    run: watchers(emptyMessage),
-  },
+  { what: "watchers of health", atMost: "64 MiB in all", n: 400, run: watchers(emptyMessage) },
   {
     what: "watchers of health that send as many fields that nobody knows as they may",
     atMost: "64 MiB in all",

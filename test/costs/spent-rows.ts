@@ -214,12 +214,7 @@ export const spentRows: readonly SpentRow[] = [
     run: frames((n) => times(n, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
   },
   { what: "a SETTINGS frame", atMost: "8", n: 24, run: frames((n) => times(n, (i) => settingFrame(4, i))) },
-  {
-    what: "a WINDOW_UPDATE",
-    atMost: "0.2",
-    n: 1200,
-    run: frames((n) => times(n, () => windowUpdateFrame(0, 1))),
-  },
+  { what: "a WINDOW_UPDATE", atMost: "0.2", n: 1200, run: frames((n) => times(n, () => windowUpdateFrame(0, 1))) },
   {
     what: "a frame of a kind that nobody knows",
     atMost: "0.4",

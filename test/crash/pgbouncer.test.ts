@@ -121,9 +121,7 @@ describe("behind PgBouncer in transaction mode", () => {
 
   test.each(breaks)("every caller is told the truth while $name", { timeout }, async ({ breakIt }) => {
     await createPlants(plants);
-    await using server = await startPlantServer({
-      store: await openPlantStore({ kind: "postgres", url: pooler.url }),
-    });
+    await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url: pooler.url }) });
     const tally = new DeleteTally();
     const dice = new Dice(testSeed);
     const load = startDeleteLoad(server.address, tally);

@@ -107,9 +107,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
     }),
   ERR_UPSTREAM_UNAVAILABLE: () => codeOfUpstream({ request: ({ socket }) => socket.destroy() }),
   ERR_UPSTREAM_ANSWER: () =>
-    codeOfUpstream({
-      request: (connection, id) => connection.send(...grpcAnswer(id, envelope(Buffer.of(0xff)))),
-    }),
+    codeOfUpstream({ request: (connection, id) => connection.send(...grpcAnswer(id, envelope(Buffer.of(0xff)))) }),
   ERR_HANDLER_FAILED: { sent: water("{}"), implementation: { waterBed: fails } },
   ERR_REQUEST_FAILED: { sent: water("{}"), options: { admit: fails } },
   ERR_ANSWER_FAILED: { sent: water("{}"), options: { interceptors: [noFields] } },

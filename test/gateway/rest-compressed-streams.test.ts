@@ -36,13 +36,7 @@ async function recordReadings(): Promise<object> {
 /** A coding that changes nothing, where it does not fail. */
 function codingWith(compress: StreamCompression["compress"], encoder: Partial<PieceEncoder> = {}): StreamCompression {
   const openEncoder = (): PieceEncoder => ({ write: same, end: same, close: () => undefined, ...encoder });
-  return {
-    name: "same",
-    compress,
-    decompress: same,
-    decodePieces: (pieces) => pieces,
-    openEncoder,
-  };
+  return { name: "same", compress, decompress: same, decodePieces: (pieces) => pieces, openEncoder };
 }
 
 const failingEnd = (): Partial<PieceEncoder> => ({ end: fail });

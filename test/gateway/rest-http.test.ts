@@ -50,9 +50,7 @@ async function startTalking(): Promise<TestGateway> {
         responseTrailer.set("x-late", "2");
         return {};
       }),
-    rest: {
-      rules: [{ selector: healthCheck, pattern: { case: "get", value: "/check/{service}" } }],
-    },
+    rest: { rules: [{ selector: healthCheck, pattern: { case: "get", value: "/check/{service}" } }] },
   });
   const address = await talkative.listen({ host: "127.0.0.1", port: 0 });
   return { address, fetch: talkative.fetch, [Symbol.asyncDispose]: () => talkative.close() };

@@ -289,11 +289,7 @@ describe.each(restWays)("a server stream on REST over $name", ({ version, http2 
   test("refuses a request that does not fit its rule", async () => {
     await using greenhouse = await start();
     expect((await get(greenhouse, "/sensors/a/readings?count=x")).httpStatus).toBe(400);
-    const put = await send(greenhouse, {
-      httpMethod: "PUT",
-      path: "/sensors/a/readings",
-      header: [],
-    });
+    const put = await send(greenhouse, { httpMethod: "PUT", path: "/sensors/a/readings", header: [] });
     expect([put.httpStatus, fieldValue(put.header, "allow")]).toEqual([405, "GET, HEAD"]);
   });
 

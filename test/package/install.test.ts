@@ -190,10 +190,7 @@ test("the gateway refuses a service that another copy of protobuf-es describes",
 const neededPeers = Object.entries(gatewayManifest.peerDependencies).filter(
   ([name]) => !Object.hasOwn(gatewayManifest.peerDependenciesMeta, name),
 );
-const oldestPeers = neededPeers.map(([name, range]) => ({
-  name,
-  version: range.slice(1),
-}));
+const oldestPeers = neededPeers.map(([name, range]) => ({ name, version: range.slice(1) }));
 
 test("the gateway serves on the oldest peers, which a project has locked", () => {
   const project = createProject(Object.fromEntries(oldestPeers.map(({ name, version }) => [name, version])));

@@ -32,12 +32,7 @@ const runtimes = [
     command: "@deno/linux-x64-glibc/deno",
     args: ["run", "--no-config", "--allow-net=127.0.0.1", folder.file("deno.mjs"), "0"],
   },
-  {
-    name: "Bun",
-    example: "bun",
-    command: "@oven/bun-linux-x64/bin/bun",
-    args: [folder.file("bun.mjs"), "0"],
-  },
+  { name: "Bun", example: "bun", command: "@oven/bun-linux-x64/bin/bun", args: [folder.file("bun.mjs"), "0"] },
   {
     name: "workerd",
     example: "worker",

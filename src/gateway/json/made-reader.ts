@@ -40,14 +40,7 @@ function lazyReader(textOf: (own: TypeScope) => string): PlainReader {
   return reader;
 }
 
-const scope = {
-  hasOwn: Object.hasOwn,
-  isArray: Array.isArray,
-  isFinite: Number.isFinite,
-  isMapKey,
-  setOwn,
-  unsure,
-};
+const scope = { hasOwn: Object.hasOwn, isArray: Array.isArray, isFinite: Number.isFinite, isMapKey, setOwn, unsure };
 
 /**
  * Returns the text of a function `(json, state)`, which returns the message of an object that `JSON.parse` has returned.

@@ -52,9 +52,7 @@ export function createValueReader(field: DescField, spelling: Spelling): PlainRe
   return isWrapperDesc(field.message) ? createWrappedReader(field.message, spelling) : structReader;
 }
 
-const structReader: PlainReader = {
-  read: (json, state) => (isObject(json) ? counted(json, state) : refuse()),
-};
+const structReader: PlainReader = { read: (json, state) => (isObject(json) ? counted(json, state) : refuse()) };
 
 function counted(json: JsonValue, state: ReadState): JsonValue {
   state.strings += countStrings(json, state.mayBeLone);

@@ -125,11 +125,7 @@ export function describeParts(place: PartsPlace, schemas: Schemas): OpenApiSchem
 }
 
 // Generators of clients know files by the format, OpenAPI 3.1 §4.8.14.3 by the media type.
-const fileSchema: OpenApiSchema = {
-  type: "string",
-  format: "binary",
-  contentMediaType: "application/octet-stream",
-};
+const fileSchema: OpenApiSchema = { type: "string", format: "binary", contentMediaType: "application/octet-stream" };
 
 function objectOf(fields: readonly OpenApiParameter[]): OpenApiSchema {
   const required = fields.filter((field) => field.required === true).map(({ name }) => name);

@@ -176,11 +176,7 @@ export class Schemas {
   #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
     // As `type: "null"` or an enum of null, generators make a type of it, and then lack that or its values.
     if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
-    return this.#refer(desc, () => ({
-      type: "string",
-      ...this.#describeEnum(desc),
-      enum: this.#namesOf(desc),
-    }));
+    return this.#refer(desc, () => ({ type: "string", ...this.#describeEnum(desc), enum: this.#namesOf(desc) }));
   }
 
   #refer(desc: DescMessage | DescEnum, describe: () => OpenApiSchema): OpenApiSchema {

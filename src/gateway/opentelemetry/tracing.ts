@@ -157,10 +157,7 @@ function within<T>(active: Context, messages: AsyncIterable<T>): AsyncIterable<T
       const next = (): Promise<IteratorResult<T>> => iterator.next();
       const end = (value: unknown): Promise<IteratorResult<T>> =>
         iterator.return?.(value) ?? Promise.resolve({ done: true, value: undefined });
-      return {
-        next: () => callIn(active, next, undefined),
-        return: (value) => callIn(active, end, value),
-      };
+      return { next: () => callIn(active, next, undefined), return: (value) => callIn(active, end, value) };
     },
   };
 }

@@ -83,10 +83,7 @@ function inTurn<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]
 }
 
 function answerWithin(endpoint: Endpoint): Endpoint {
-  return {
-    ...endpoint,
-    answer: (request) => callWithin(request.contextValues, (of) => endpoint.answer(of), request),
-  };
+  return { ...endpoint, answer: (request) => callWithin(request.contextValues, (of) => endpoint.answer(of), request) };
 }
 
 /** Creates a function that records the duration of a request with the meter provider that is registered by then. */

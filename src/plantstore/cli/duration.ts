@@ -1,9 +1,4 @@
-const unitsMs: Readonly<Record<string, number>> = {
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 7 * 86_400_000,
-};
+const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
 
 /** Parses "30m", "24h", "90d" or "2w" to milliseconds; `undefined` when the text is no such duration. */
 export function parseDurationMs(text: string): number | undefined {

@@ -30,10 +30,7 @@ export const tokenCreateCommand: Command = {
       about: "a scope of the token, for example plants:delete; may be repeated; default all",
       multiple: true,
     },
-    expires: {
-      value: "TIME",
-      about: "when it stops working, for example 90d or 2030-01-31T12:00:00Z; default never",
-    },
+    expires: { value: "TIME", about: "when it stops working, for example 90d or 2030-01-31T12:00:00Z; default never" },
     ...fileFlag,
   },
   notes: ["Without a file, the line for it is printed to standard error. The token goes to standard output."],

@@ -234,6 +234,4 @@ function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | und
   };
 }
 
-const nobody: TokenVerifier = {
-  verify: () => ({ kind: "unknown", reason: "no verifier is configured" }),
-};
+const nobody: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "no verifier is configured" }) };

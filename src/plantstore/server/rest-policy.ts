@@ -11,10 +11,7 @@ const statusesWithoutOperation: ReadonlySet<number> = new Set([404, 405, 414, 43
  */
 export const errorRecord: ErrorRecordPolicy = (error, failure) => {
   const keepsStatus = failure.procedure === undefined && statusesWithoutOperation.has(failure.httpStatus);
-  return {
-    httpStatus: keepsStatus ? failure.httpStatus : 400,
-    body: { error: error.code, message: error.rawMessage },
-  };
+  return { httpStatus: keepsStatus ? failure.httpStatus : 400, body: { error: error.code, message: error.rawMessage } };
 };
 
 /** How the plant store answers on REST, and how strictly it reads JSON. */

@@ -170,11 +170,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     about: "certificate chain in PEM; needs the key",
     read: readableFile,
   },
-  tlsKeyFile: {
-    variable: "TLS_KEY_FILE",
-    about: "private key in PEM; needs the certificate",
-    read: readableFile,
-  },
+  tlsKeyFile: { variable: "TLS_KEY_FILE", about: "private key in PEM; needs the certificate", read: readableFile },
   requestIdAnswers: {
     title: "Request ids and logs",
     variable: "PLANTSTORE_REQUEST_ID_ANSWERS",

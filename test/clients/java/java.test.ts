@@ -15,9 +15,5 @@ async function trusting(authorityFile: string): Promise<Readonly<Record<string, 
 
 describe.runIf(hasProgram("java") && hasProgram("mvn"))("Java", () => {
   describeClient({ name: "grpc-java", build: () => buildJavaClient() });
-  describeExample({
-    language: "java",
-    program: "src/main/java/DeletePlant.java",
-    environment: trusting,
-  });
+  describeExample({ language: "java", program: "src/main/java/DeletePlant.java", environment: trusting });
 });

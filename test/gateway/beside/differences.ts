@@ -26,12 +26,7 @@ export const differences: readonly Difference[] = [
     why: "a call that is over before its handler ran does not run, so there are no fields of the handler's",
   },
   { row: "JSON that is none", sameCode: true, why: ourWords },
-  {
-    row: "a GET without a version",
-    only: ({ format }) => format.codec === "json",
-    sameCode: true,
-    why: ourWords,
-  },
+  { row: "a GET without a version", only: ({ format }) => format.codec === "json", sameCode: true, why: ourWords },
   { row: "a message that is none", sameCode: false, why: clientsMistake },
   { row: "a GET whose message is no base64", sameCode: false, why: clientsMistake },
   { row: "no envelope", sameCode: true, why: ourWords },

@@ -108,14 +108,8 @@ const compressionRows: readonly UnaryCallRow[] = [
     name: "an error that may be compressed",
     request: (format) => water(`fail: 5: ${"no water ".repeat(300)}`, [[acceptName(format), "gzip"]])(format),
   },
-  {
-    name: "a message in gzip",
-    request: (format) => compressedWater(format, "gzip", gzipSync),
-  },
-  {
-    name: "a message in Brotli",
-    request: (format) => compressedWater(format, "br", brotliCompressSync),
-  },
+  { name: "a message in gzip", request: (format) => compressedWater(format, "gzip", gzipSync) },
+  { name: "a message in Brotli", request: (format) => compressedWater(format, "br", brotliCompressSync) },
 ];
 
 const limitRows: readonly UnaryCallRow[] = [
@@ -130,17 +124,9 @@ const messageRows: readonly UnaryCallRow[] = [
   { name: "JSON that is none", request: raw(inFormat("{")), only: isJson },
   { name: "JSON with an unknown field", request: raw(inFormat('{"bed":"7","pots":3}')), only: isJson },
   { name: "JSON with a number for an int64", request: raw(inFormat('{"bed":7}')), only: isJson },
-  {
-    name: "a message that is none",
-    request: raw(inFormat(Buffer.of(0xff))),
-    only: isBinary,
-  },
+  { name: "a message that is none", request: raw(inFormat(Buffer.of(0xff))), only: isBinary },
   { name: "no envelope", request: raw(() => Buffer.alloc(0)), only: isEnveloped },
-  {
-    name: "half an envelope",
-    request: raw(() => Buffer.of(0, 0, 0)),
-    only: isEnveloped,
-  },
+  { name: "half an envelope", request: raw(() => Buffer.of(0, 0, 0)), only: isEnveloped },
   {
     name: "two messages",
     request: raw((format) => Buffer.concat([inFormat("{}")(format), inFormat("{}")(format)])),

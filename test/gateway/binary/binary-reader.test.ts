@@ -119,11 +119,7 @@ const sinkRows: readonly { readonly name: string; readonly bytes: readonly numbe
   { name: "field 0", bytes: [0, 0], way: "left" },
   { name: "wire type 7", bytes: [...tag(unknown, 7), 0], way: "left" },
   { name: "a tag of six bytes", bytes: [0x88, 0x80, 0x80, 0x80, 0x80, 0x00, 1], way: "left" },
-  {
-    name: "a tag beyond 32 bits",
-    bytes: [(field.fBool.number << 3) | 0x80, 0x80, 0x80, 0x80, 0x10, 1],
-    way: "left",
-  },
+  { name: "a tag beyond 32 bits", bytes: [(field.fBool.number << 3) | 0x80, 0x80, 0x80, 0x80, 0x10, 1], way: "left" },
   { name: "one hundred messages inside each other", bytes: nested(100), way: "quick" },
   { name: "one hundred and one", bytes: nested(101), way: "left" },
 ];

@@ -8,12 +8,7 @@ function toObject(fields: readonly string[] | undefined): Record<string, string>
 
 const shop = "https://shop.example";
 const listed = createCors(
-  {
-    origins: [shop],
-    allowedHeaders: ["X-Trace"],
-    exposedHeaders: ["X-Cost"],
-    maxAgeSeconds: 60,
-  },
+  { origins: [shop], allowedHeaders: ["X-Trace"], exposedHeaders: ["X-Cost"], maxAgeSeconds: 60 },
   ["DELETE", "PROPFIND", "GET", "DELETE"],
 );
 const any = createCors({ origins: "*" }, []);

@@ -315,9 +315,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
     });
 
     test("answers with what cannot be serialized is answered as an internal error", async () => {
-      await using greenhouse = await start({
-        waterBed: () => ({ liters: 2 ** 40 }),
-      });
+      await using greenhouse = await start({ waterBed: () => ({ liters: 2 ** 40 }) });
       expect((await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}))).code).toBe(Code.Internal);
     });
   });

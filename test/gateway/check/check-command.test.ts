@@ -248,11 +248,7 @@ describe("what is refused", () => {
       advice: "Take a method",
     },
     { problem: "the path of an RPC", rules: [rule(`/${KitchenSink.typeName}/Unbound`)], advice: "Give it another" },
-    {
-      problem: "has no body for them",
-      rules: [rule("/a", {}, `${streams}.Echo`)],
-      advice: 'Give it body: "*"',
-    },
+    { problem: "has no body for them", rules: [rule("/a", {}, `${streams}.Echo`)], advice: 'Give it body: "*"' },
     {
       problem: "whose first message alone",
       rules: [rule("/a/{name}", { body: "*" }, "kitchensink.v1.LegacySink.KeepAll")],
@@ -338,16 +334,8 @@ describe("what cannot be read", () => {
       content: descriptorSetOf(file_kitchensink_v1_legacy.dependencies[0] ?? file_files_v1_files),
       says: "has no service in it",
     },
-    {
-      name: "a file whose types are missing",
-      content: setWith([]),
-      says: "is no valid definition: ",
-    },
-    {
-      name: "an annotation that is none",
-      content: setWith(["M"]),
-      says: "the definition cannot be checked: ",
-    },
+    { name: "a file whose types are missing", content: setWith([]), says: "is no valid definition: " },
+    { name: "an annotation that is none", content: setWith(["M"]), says: "the definition cannot be checked: " },
   ])("$name", async ({ content, says }) => {
     const { exitCode, printed, complaint } = await check(write("given.binpb", content));
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });

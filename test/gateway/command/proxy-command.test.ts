@@ -123,10 +123,7 @@ test("a service with reflection is served over REST, with description, page, hea
   await using upstream = await startUpstream();
   await using running = proxy("--upstream", `dns:${upstream.address}`, "--reflection", "--admin-port", "0");
   const url = await running.serving;
-  expect(await get(`${url}/sensors/4/reading`)).toEqual({
-    status: 200,
-    body: '{"sensor":"4","degreesCelsius":21}',
-  });
+  expect(await get(`${url}/sensors/4/reading`)).toEqual({ status: 200, body: '{"sensor":"4","degreesCelsius":21}' });
   expect(JSON.parse((await get(`${url}/openapi.json`)).body)).toMatchObject({
     info: { title: "greenhouse.v1.GreenhouseService" },
     paths: { "/sensors/{sensor}/reading": {} },

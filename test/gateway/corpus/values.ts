@@ -27,13 +27,7 @@ const types: readonly TypeTexts[] = [
     refused: [...notCanonical, "9223372036854775808", "-9223372036854775809", "99999999999999999999"],
     noun: "an int64",
   },
-  {
-    field: "fUint64",
-    path: "uint64",
-    taken: [],
-    refused: ["-1", "18446744073709551616", "01"],
-    noun: "a uint64",
-  },
+  { field: "fUint64", path: "uint64", taken: [], refused: ["-1", "18446744073709551616", "01"], noun: "a uint64" },
   {
     field: "fInt32",
     path: "int32",
@@ -41,13 +35,7 @@ const types: readonly TypeTexts[] = [
     refused: ["2147483648", "-2147483649", "4294967296", "1.0", "01"],
     noun: "an int32",
   },
-  {
-    field: "fUint32",
-    path: "uint32",
-    taken: [],
-    refused: ["4294967296", "-1"],
-    noun: "a uint32",
-  },
+  { field: "fUint32", path: "uint32", taken: [], refused: ["4294967296", "-1"], noun: "a uint32" },
   {
     field: "fDouble",
     path: "double",
@@ -61,13 +49,7 @@ const types: readonly TypeTexts[] = [
     refused: ["", "1e309", "0x7", "1.", ".5", "1,5", "%201", "inf", "nan", "1e", "+1"],
     noun: "a double",
   },
-  {
-    field: "fFloat",
-    path: "float",
-    taken: [["-Infinity", "-Infinity"]],
-    refused: ["3.5e38", "1f"],
-    noun: "a float",
-  },
+  { field: "fFloat", path: "float", taken: [["-Infinity", "-Infinity"]], refused: ["3.5e38", "1f"], noun: "a float" },
   {
     field: "fBool",
     path: "bool",
@@ -213,11 +195,13 @@ const inQueries: readonly Row[] = types.flatMap(({ field, path, taken, refused }
     request: `GET /v1/query?${protoNameOf(field)}=${inQuery(text)}`,
     want: { rpc: "Query", sink: sinkOf(field, value) },
   })),
-  ...refused.slice(0, 12).map((text) => ({
-    rule: `one canonical spelling per value of type ${path}`,
-    request: `GET /v1/query?${field}=${inQuery(text)}`,
-    want: invalid(`"${field}": `),
-  })),
+  ...refused
+    .slice(0, 12)
+    .map((text) => ({
+      rule: `one canonical spelling per value of type ${path}`,
+      request: `GET /v1/query?${field}=${inQuery(text)}`,
+      want: invalid(`"${field}": `),
+    })),
 ]);
 
 /** Values of every type that has a text form, in paths and in queries. */

@@ -7,12 +7,7 @@ import { Http1Connection, type RequestReceiver } from "../../../src/gateway/http
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 
-const receiver: RequestReceiver = {
-  body: undefined,
-  onBroken: () => {},
-  onGone: () => {},
-  onWritable: () => {},
-};
+const receiver: RequestReceiver = { body: undefined, onBroken: () => {}, onGone: () => {}, onWritable: () => {} };
 
 /** Both ends of a connection, of which the server's answers every request with a page. Dispose of it with `using`. */
 interface Ends extends Disposable {

@@ -49,10 +49,7 @@ const differences: ReadonlyMap<string, Difference> = new Map<string, Difference>
       node: "passed over",
       why: "RFC 7540 §5.3.1 has a stream error, which an idle stream cannot have",
     },
-    "§6.3: PRIORITY of a wrong size": {
-      node: `GOAWAY ${ErrorCode.frameSizeError}`,
-      why: "§6.3 has a stream error",
-    },
+    "§6.3: PRIORITY of a wrong size": { node: `GOAWAY ${ErrorCode.frameSizeError}`, why: "§6.3 has a stream error" },
     "§6.4: a reset that crosses the answer": {
       node: "passed over",
       why: "node answers a turn later, and the reset is there by then; nobody waits for that answer",

@@ -193,10 +193,7 @@ const letters: readonly Case[] = [
     header: form,
     body: "number=1",
     answer: [200, { id: "a", number: "1" }],
-    refused: {
-      answer: [200, { id: "a" }],
-      because: "http.proto, body: a rule that omits it has no HTTP request body",
-    },
+    refused: { answer: [200, { id: "a" }], because: "http.proto, body: a rule that omits it has no HTTP request body" },
   },
   { of: ["TestOracle_SayHello"], request: "GET /v1/greetings/Alice", answer: [200, { name: "Alice" }] },
   {
@@ -523,11 +520,7 @@ const queries: readonly Case[] = [
     request: "GET /v1/params/enum/COLOR_RED",
     answer: [200, { fEnum: "COLOR_RED" }],
   },
-  {
-    of: ["TestNestedEnumGetQueryParams"],
-    request: "GET /v1/params/enum/1",
-    answer: [200, { fEnum: "COLOR_RED" }],
-  },
+  { of: ["TestNestedEnumGetQueryParams"], request: "GET /v1/params/enum/1", answer: [200, { fEnum: "COLOR_RED" }] },
   {
     of: bothWays("post url query values"),
     request: "POST /v1/params/post/a?f_double=1234.56&f_bool=true",

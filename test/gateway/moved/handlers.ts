@@ -101,11 +101,7 @@ export function movedOptions(rest: RestOptions, onWait: (signal: AbortSignal) =>
             { pattern: { case: "get", value: "/v2/letters2/{mark.text}" } },
           ],
         },
-        {
-          selector: "moved.v1.PlainLetters.SendBody",
-          pattern: { case: "post", value: "/v2/letter_body" },
-          body: "*",
-        },
+        { selector: "moved.v1.PlainLetters.SendBody", pattern: { case: "post", value: "/v2/letter_body" }, body: "*" },
       ],
     },
   };

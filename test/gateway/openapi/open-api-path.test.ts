@@ -59,10 +59,9 @@ test.each([
   { name: "text that needs escapes", template: "/a%2Fb/%2A", want: "/a%2Fb/%2A", parameters: [] },
 ])("toOpenApiPath() writes $name", ({ template, want, parameters }) => {
   const written = toOpenApiPath(parsePathTemplate(template));
-  expect({
-    path: written.path,
-    parameters: written.parameters.map(({ name, covers }) => `${name} ${covers}`),
-  }).toEqual({ path: want, parameters });
+  expect({ path: written.path, parameters: written.parameters.map(({ name, covers }) => `${name} ${covers}`) }).toEqual(
+    { path: want, parameters },
+  );
 });
 
 test.each([

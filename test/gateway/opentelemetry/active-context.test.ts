@@ -140,10 +140,7 @@ describe("the context of a request is active", () => {
       RecordReadings: { kind: "client stream", call: () => client.recordReadings(readings(), { headers }) },
       ...(calling.name.startsWith("gRPC") &&
         !calling.name.startsWith("gRPC-Web") && {
-          ControlClimate: {
-            kind: "both streams",
-            call: () => collect(client.controlClimate(readings(), { headers })),
-          },
+          ControlClimate: { kind: "both streams", call: () => collect(client.controlClimate(readings(), { headers })) },
         }),
     };
     for (const [name, { kind, places = [], call }] of Object.entries(calls)) {

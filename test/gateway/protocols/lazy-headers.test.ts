@@ -40,10 +40,7 @@ describe("a header that is built when looked at", () => {
     { name: "new Headers(it)", read: (headers) => [...new Headers(headers)] },
     { name: "a fetch Request", read: (headers) => [...new Request("http://localhost/", { headers }).headers] },
     { name: "a fetch Response", read: (headers) => [...new Response(null, { headers }).headers] },
-    {
-      name: "itself, looked at before",
-      read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []),
-    },
+    { name: "itself, looked at before", read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []) },
   ])("is read whole by $name", ({ read }) => {
     expect(read(new LazyHeaders(fields))).toEqual(want);
   });

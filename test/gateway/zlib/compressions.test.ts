@@ -157,10 +157,7 @@ describe("a message in br with a window of 16 MiB", () => {
   });
 
   test("that is too large is refused before more of it is read than the limit allows", async () => {
-    const begun = brotliCompressSync(Buffer.alloc(300_000), {
-      params,
-      finishFlush: constants.BROTLI_OPERATION_FLUSH,
-    });
+    const begun = brotliCompressSync(Buffer.alloc(300_000), { params, finishFlush: constants.BROTLI_OPERATION_FLUSH });
     // What follows is no block (RFC 7932 §9.2: a reserved bit is set), but is behind the limit.
     const broken = Buffer.concat([begun, Buffer.of(0x0e)]);
     const outcomes = [150_000, 300_000].map((limit) => brotli.decompress(broken, limit));

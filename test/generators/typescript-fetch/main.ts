@@ -15,12 +15,7 @@ const first = await catalog.catalogListBooks({ shelf, pageSize: 1 });
 const second = await catalog.catalogListBooks({ shelf, pageSize: 1, pageToken: first.nextPageToken ?? "" });
 console.log(`pages: ${titles(first.books)}, ${titles(second.books)}, ${second.nextPageToken ?? "end"}`);
 
-const updated = await catalog.updateBook({
-  shelf,
-  book,
-  updateMask: "title",
-  updateBookRequest: { title: "Mosses" },
-});
+const updated = await catalog.updateBook({ shelf, book, updateMask: "title", updateBookRequest: { title: "Mosses" } });
 console.log("updated", updated.title, updated.author);
 const lendBookRequest = { reader: "Ann", dueTime: new Date("2026-12-24T18:00:00Z") };
 const loan = await catalog.lendBook({ shelf, book, lendBookRequest });

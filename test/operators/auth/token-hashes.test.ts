@@ -76,11 +76,7 @@ describe("parseTokenHashes", () => {
       want: [`line 1: ${expiry}`],
     },
     { name: "a date that is none", given: `sha256:${hexA} ci - 2030-02-30T00:00:00Z`, want: [`line 1: ${expiry}`] },
-    {
-      name: "a year of six digits",
-      given: `sha256:${hexA} ci - +002030-01-31T12:00:00Z`,
-      want: [`line 1: ${expiry}`],
-    },
+    { name: "a year of six digits", given: `sha256:${hexA} ci - +002030-01-31T12:00:00Z`, want: [`line 1: ${expiry}`] },
     {
       name: "something behind the date-time",
       given: `sha256:${hexA} ci - 2030-01-31T12:00:00Z!`,
@@ -136,11 +132,7 @@ describe("withoutToken", () => {
   test.each([
     { name: "its line", given: `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`, want: `sha256:${hexB} cd - -\n` },
     { name: "its line between tabs and spaces", given: `a\n  sha256:${hexA}\t ci  -\t-\nb`, want: "a\nb" },
-    {
-      name: "no comment that names it",
-      given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`,
-      want: "# not ci\n # ci\n",
-    },
+    { name: "no comment that names it", given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`, want: "# not ci\n # ci\n" },
   ])("leaves out $name", ({ given, want }) => {
     expect(withoutToken(given, "ci")).toEqual({ kind: "value", value: want });
   });

@@ -48,11 +48,7 @@ test.each<{ name: string; given: object; want: string }>([
     },
     want: "12:34:56.789 error fault\n  Error: no\n      at a.ts:1\n  caused by\n  string: soil\n",
   },
-  {
-    name: "a level of no colour",
-    given: { ...line, level: "harvest" },
-    want: "12:34:56.789 harvest listening\n",
-  },
+  { name: "a level of no colour", given: { ...line, level: "harvest" }, want: "12:34:56.789 harvest listening\n" },
   {
     name: "text of a client that would clear the screen, or turn the line around",
     given: { ...line, subject: "\u001b[2J\u009b\u202e", reason: "a\nb" },

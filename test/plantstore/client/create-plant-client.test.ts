@@ -42,10 +42,7 @@ test("a token that is wrong is refused", async () => {
 test("a token that cannot be had ends the call, which the store never sees", async () => {
   const { store, attempts } = countingStore(() => Promise.resolve(true));
   const code = await deletePlant(() => Promise.reject(new Error("the provider is away")), 1n, store);
-  expect({ code, attempts: attempts() }).toEqual({
-    code: status.UNAUTHENTICATED,
-    attempts: 0,
-  });
+  expect({ code, attempts: attempts() }).toEqual({ code: status.UNAUTHENTICATED, attempts: 0 });
 });
 
 test.each<{ name: string; answer: (attempt: number) => Promise<boolean>; want: { code: status; attempts: number } }>([

@@ -15,11 +15,7 @@ test("wherever an answer is cut, the next attempt is told that the plant is dele
   const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
   await using server = await startPlantServer({ store });
   await using proxy = await startLossyProxy(server.address);
-  const plants = createPlants({
-    address: proxy.target,
-    token: tokens.good,
-    credentials: credentials.createInsecure(),
-  });
+  const plants = createPlants({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
   const outcomes: DeleteOutcome[] = [];
   while (proxy.cuts === outcomes.length) {
     // The connection is there, so that it is the answer that is cut.

@@ -112,11 +112,7 @@ describe("the audit line", () => {
     expect(Object.fromEntries(Object.entries(lines[0] ?? {}).filter(([name]) => audited.has(name)))).toEqual(
       row.want(),
     );
-    expect(lines[0]).toMatchObject({
-      time: expect.any(String),
-      peer: "127.0.0.1",
-      httpStatus: answer?.httpStatus,
-    });
+    expect(lines[0]).toMatchObject({ time: expect.any(String), peer: "127.0.0.1", httpStatus: answer?.httpStatus });
     if (token !== "!") expect(log.text()).not.toContain(token);
   });
 

@@ -270,11 +270,7 @@ test("an open connection is counted, and that the server is ready", async () => 
 test("no id, path, token or subject is in any label, whatever clients send", async () => {
   const marks = [bearer(token), bearer("mark-in-a-token-0123456789")];
   for (const header of marks) {
-    await exchange(server, "1.1", {
-      httpMethod: "DELETE",
-      path: "/plants/987654321?q=mark-query",
-      header: [header],
-    });
+    await exchange(server, "1.1", { httpMethod: "DELETE", path: "/plants/987654321?q=mark-query", header: [header] });
     await exchange(server, "1.1", { httpMethod: "GET", path: "/mark-path", header: [header] });
     await exchange(server, "2", rpcRequest(wireFormats.grpc, new Uint8Array(0), [header], "/mark.Rpc/Mark"));
   }

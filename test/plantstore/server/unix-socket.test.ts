@@ -26,10 +26,7 @@ async function leaveSocketBehind(folder: TempFolder): Promise<string> {
 
 test.each(carriages)("a Unix socket serves $name", async ({ format, httpVersion }) => {
   using folder = createTempFolder();
-  await using server = await startPlantServer({
-    path: folder.file("s"),
-    store: openMemoryStore(new Set([7n])),
-  });
+  await using server = await startPlantServer({ path: folder.file("s"), store: openMemoryStore(new Set([7n])) });
   const request = deletePlantRequest(format, 7n, [authorized]);
   const answer = await exchange(server.address, httpVersion, request);
   expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, { code: "ok" }));
@@ -50,11 +47,7 @@ describe("the peer of a request on a Unix socket", () => {
   ])("$name", async ({ trusted, header, want }) => {
     using folder = createTempFolder();
     const { log, lines } = openLogLines("info");
-    await using server = await startPlantServer({
-      path: folder.file("s"),
-      log,
-      trustedProxies: trusted,
-    });
+    await using server = await startPlantServer({ path: folder.file("s"), log, trustedProxies: trusted });
     await exchange(server.address, "1.1", { httpMethod: "GET", path: "/livez", header });
     await expect.poll(() => lines().find(({ msg }) => msg === "call")).toMatchObject({ peer: want });
   });

@@ -31,9 +31,7 @@ export const blockRules: readonly BlockRule[] = [
     page: "README.md",
     language: "sh",
     start: "npm ci",
-    run: {
-      not: "these are the first two checks of .ci/run, in a fresh clone; test/clients/demo.test.ts is npm start",
-    },
+    run: { not: "these are the first two checks of .ci/run, in a fresh clone; test/clients/demo.test.ts is npm start" },
   },
   {
     page: "docs/gateway.md",

@@ -108,11 +108,7 @@ export const callings: readonly Calling[] = [
     listen: { http2: "mounted" },
     transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }),
   },
-  {
-    name: "gRPC",
-    listen: {},
-    transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }),
-  },
+  { name: "gRPC", listen: {}, transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }) },
 ];
 
 /** A client of the greenhouse. */

@@ -43,11 +43,7 @@ export async function listenForTests(
     return { address: await gateway.listen(options), openRequests, [Symbol.asyncDispose]: close };
   }
   const tunnel = await openTlsTunnel(await gateway.listen({ ...options, tls: certificate }), certificate);
-  return {
-    address: tunnel.address,
-    openRequests,
-    [Symbol.asyncDispose]: () => close().finally(() => tunnel.close()),
-  };
+  return { address: tunnel.address, openRequests, [Symbol.asyncDispose]: () => close().finally(() => tunnel.close()) };
 }
 
 /** Mounts a gateway in a server of node:http2, in clear, which leaves it to the gateway to ask for bodies that wait. */

@@ -1,5 +1,2 @@
 /** A log that writes nothing, for what is not about the log. */
-export const quietLog = {
-  info(): void {},
-  warn(): void {},
-};
+export const quietLog = { info(): void {}, warn(): void {} };

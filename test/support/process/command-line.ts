@@ -41,10 +41,7 @@ export function startProgram(
   folder: string,
   environment: Readonly<Record<string, string>> = {},
 ): CommandLine {
-  const child = spawn(file, args, {
-    cwd: folder,
-    env: { PATH: process.env["PATH"], ...environment },
-  });
+  const child = spawn(file, args, { cwd: folder, env: { PATH: process.env["PATH"], ...environment } });
   let stdout = "";
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));

@@ -58,11 +58,7 @@ export async function shareConnections(options: BindOptions = {}): Promise<Share
     hub.place(socket),
   );
   const bound = await bind(server, options);
-  return {
-    ...bound,
-    handTo: (process) => hub.watch(process, bound),
-    drain: () => hub.drain(server),
-  };
+  return { ...bound, handTo: (process) => hub.watch(process, bound), drain: () => hub.drain(server) };
 }
 
 class ConnectionHub {

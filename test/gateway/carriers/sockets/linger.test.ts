@@ -138,10 +138,7 @@ test("a client that neither sends nor closes is cut off behind its last answer",
   const closed = Promise.withResolvers<unknown>();
   await using greenhouse = await startGreenhouse(
     {},
-    {
-      limits: { requestTimeoutMs: 500 },
-      admit: () => closed.resolve(nextEvent("close")),
-    },
+    { limits: { requestTimeoutMs: 500 }, admit: () => closed.resolve(nextEvent("close")) },
   );
   using connection = await openHttp1(greenhouse.address);
   // Complete, but not when it was answered; so node knows of no request that is late.

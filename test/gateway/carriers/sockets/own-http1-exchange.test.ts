@@ -32,10 +32,7 @@ describe("a client that does not read", () => {
           for (;;) yield { sensor: bigText.slice(0, 100_000) };
         },
       },
-      {
-        limits: { idleTimeoutMs: 500 },
-        admit: () => closed.resolve(nextEvent("close")),
-      },
+      { limits: { idleTimeoutMs: 500 }, admit: () => closed.resolve(nextEvent("close")) },
     );
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();

@@ -210,12 +210,7 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
       isAboutToken: true,
     },
     { name: "never answers", answer: () => {}, want: /timeout/i },
-    {
-      name: "does not say whether it is active",
-      answer: { sub: "ada" },
-      want: /does not say/,
-      isAboutToken: true,
-    },
+    { name: "does not say whether it is active", answer: { sub: "ada" }, want: /does not say/, isAboutToken: true },
     { name: "says so with a text", answer: { active: "false" }, want: /does not say/, isAboutToken: true },
   ])("when the endpoint $name", async ({ answer, want, isAboutToken = false }) => {
     const warnings: object[] = [];

@@ -134,10 +134,7 @@ describe("a signed token that is refused", () => {
     { name: "is a DPoP proof", header: { typ: "dpop+jwt" }, want: /"typ"/ },
   ])("$name", async ({ claims, header, want }) => {
     const outcome = await outcomeOf(await provider.sign(claims, header));
-    expect(outcome).toMatchObject({
-      kind: "invalid",
-      reason: expect.stringMatching(want),
-    });
+    expect(outcome).toMatchObject({ kind: "invalid", reason: expect.stringMatching(want) });
   });
 
   test("has a payload that is signed without its encoding (RFC 7797)", async () => {
