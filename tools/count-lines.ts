@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
 const page = join(root, "docs/architecture.md");
-const row = /^(\| `([a-z0-9/]+)\/` \|.*\| )\d+( \|)$/gm;
+const row = /^(\| `([a-z0-9/-]+)\/` \|.*\| )\d+( \|)$/gm;
 
 const text = readFileSync(page, "utf8");
 const rooms = [...text.matchAll(row)].map(([, , room = ""]) => `${room}/`);
