@@ -1,19 +1,8 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
-import { encodeEnvelope } from "../support/gateway/envelope.ts";
-import type { Field } from "../support/carriers/exchange.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
-import {
-  frame,
-  frameType,
-  headerBlock,
-  headersFrame,
-  openFrames,
-  type Frame,
-} from "../support/carriers/http2-frames.ts";
 import { startPlantServer, tokens, type TestPlantServer } from "../support/server/plant-server.ts";
-import { deletePlantProcedure } from "../support/gateway/wire-format.ts";
 import { numRunsOf } from "../support/test-seed.ts";
 
 /** Connections of one property; each is opened, spoken to and ended. */
@@ -80,29 +69,7 @@ function mutate(text: string, { at, removed, inserted }: Mutation): string {
   return text.slice(0, start) + inserted + text.slice(start + removed);
 }
 
-const header: readonly Field[] = [
-  [":method", "POST"],
-  [":path", deletePlantProcedure],
-  [":scheme", "http"],
-  [":authority", "x"],
-  ["content-type", "application/grpc"],
-  ["te", "trailers"],
-  ["authorization", `Bearer ${tokens.good}`],
-];
-
-const anyFrame: fc.Arbitrary<Frame> = fc.oneof(
-  fc.nat({ max: 4 }).map((call) => headersFrame(2 * call + 1, header, 0)),
-  fc.nat({ max: 4 }).map((call) => frame(0, 1, 2 * call + 1, encodeEnvelope(0, Buffer.of(8, 7)))),
-  fc
-    .record({
-      type: fc.nat({ max: 12 }),
-      flags: fc.nat({ max: 255 }),
-      streamId: fc.oneof(fc.nat({ max: 12 }), fc.constant(0x7fffffff)),
-      payload: fc.oneof(fc.uint8Array({ maxLength: 40 }), fc.constant(headerBlock(header))),
-    })
-    .map(({ type, flags, streamId, payload }) => frame(type, flags, streamId, payload)),
-);
-
+// Of frames, test/gateway/http2 and test/random-frames say more.
 describe("whatever a client sends, the server answers or closes, and goes on", () => {
   let server: TestPlantServer;
   beforeAll(async () => {
@@ -121,19 +88,6 @@ describe("whatever a client sends, the server answers or closes, and goes on", (
       for (const [, status] of `${answer.head}${others}`.matchAll(/^HTTP\/1\.1 (\d{3})/gm))
         expect(Number(status)).toBeLessThan(500);
       if (others !== "") expect(others).toMatch(/^HTTP\/1\.1 \d{3} /);
-    });
-  });
-
-  test("over HTTP/2", async () => {
-    await overMany(fc.array(anyFrame, { maxLength: 12 }), async (frames) => {
-      using connection = await openFrames(server.address);
-      connection.send(...frames);
-      connection.socket.end();
-      // RFC 9113 §3.4: whatever the client sends, the first frame of the server are its settings.
-      expect((await connection.readFrame())?.type).toBe(frameType.settings);
-      while ((await connection.readFrame()) !== undefined) {
-        // Every frame that comes is a whole one; the reader of frames sees to that.
-      }
     });
   });
 

@@ -1,14 +1,13 @@
 import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createUserProject, packed, type UserProject } from "../support/package/user-project.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { type CommandLine, startProgram } from "../support/process/command-line.ts";
 import { freePort } from "../support/process/free-port.ts";
 
-// What a reader does with examples/ and with the first program of README.md: copies them into a project that has the
-// packages, and types the commands that stand there. Only ports are other ones, so that nothing has to be free.
+// What a reader does with examples/: copies them into a project that has the packages, and types the commands that stand
+// there. Only ports are other ones, so that nothing has to be free.
 
 const folder = join(projectFolder, "examples");
 const peers = { "@grpc/grpc-js": "1.14.7", "@connectrpc/connect-node": "2.2.0" };
@@ -116,13 +115,4 @@ test("embed.ts and the clients do what their first lines say, in a project of th
   }
   expect(clients).toHaveLength(3);
   expect(server.process.exitCode).toBeNull();
-});
-
-test("the first program of README.md runs in a project of its own, as it stands there", async () => {
-  const program = blocksRunBy("test/clients/readme.test.ts").find(({ language }) => language === "ts")?.text ?? "";
-  const port = String(await freePort());
-  user.write("readme.ts", `${program.replace("8080", port)}\nconsole.log("it listens");\n`);
-  await using server = await startServer("node readme.ts", /it listens/);
-  expect(user.run("curl", "-s", "-X", "DELETE", `http://127.0.0.1:${port}/plants/7`)).toBe("{}");
-  await server.find(/the handler has 7/);
 });
