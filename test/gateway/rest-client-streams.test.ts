@@ -11,7 +11,7 @@ import { reasonOf } from "../support/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../support/gateway/greenhouse.ts";
 import { openUpload, type Upload } from "../support/gateway/rest-upload.ts";
 import { exchange } from "../support/gateway/wire-format.ts";
-import { restWays } from "../support/gateway/rest-ways.ts";
+import { onFirstWay, restWays } from "../support/gateway/rest-ways.ts";
 
 // Streams of a client over REST: lines of JSON in the body of a request.
 
@@ -68,7 +68,8 @@ async function waitingBytesOf(upload: Upload): Promise<number> {
 
 type Implementation = Parameters<typeof startGreenhouse>[0];
 
-describe.each(restWays)("a stream of a client on REST over $name", ({ version, http2 }) => {
+describe.each(restWays)("a stream of a client on REST over $name", (way) => {
+  const { version, http2 } = way;
   const start = (implementation: Implementation, options: Partial<GatewayOptions> = {}): Promise<TestGreenhouse> =>
     startGreenhouse(implementation, { rest: { rules, ...options.rest }, ...options }, { http2 });
   const post = async (
@@ -120,54 +121,58 @@ describe.each(restWays)("a stream of a client on REST over $name", ({ version, h
     expect([answer.httpStatus, answer.body.toString()]).toEqual([200, "{}"]);
   });
 
-  test.each([
-    { path: "/sensors/s/readings", body: '{"degreesCelsius":1}\n{"degreesCelsius":2}', want: ["s:1", ":2"] },
-    { path: "/sensors/s/degrees", body: "1\n2\n", want: ["s:1", ":2"] },
-    { path: "/degrees?sensor=s", body: "1\n2\n", want: ["s:1", ":2"] },
-  ])("has what the URL $path says in its first message alone", async ({ path, body, want }) => {
+  test.each(
+    onFirstWay(way, [
+      { path: "/sensors/s/readings", body: '{"degreesCelsius":1}\n{"degreesCelsius":2}', want: ["s:1", ":2"] },
+      { path: "/sensors/s/degrees", body: "1\n2\n", want: ["s:1", ":2"] },
+      { path: "/degrees?sensor=s", body: "1\n2\n", want: ["s:1", ":2"] },
+    ]),
+  )("has what the URL $path says in its first message alone", async ({ path, body, want }) => {
     const { seen, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     expect((await post(greenhouse, path, body)).httpStatus).toBe(200);
     expect(seen).toEqual(want);
   });
 
-  test.each([
-    { name: "is no JSON", path: "/readings", body: "{}\n\n{}\nx\n{}", want: /^line 4: not JSON: "x"/ },
-    {
-      name: "is no JSON, behind blank lines",
-      path: "/readings",
-      body: "\n\n{}\n\n\n\nx\n",
-      want: /^line 7: not JSON: "x"/,
-    },
-    { name: "is two values", path: "/readings", body: "{}\n{} {}\n", want: /^line 2: not JSON: "\{" where the end/ },
-    { name: "is half a value", path: "/readings", body: '{"sensor":\n"a"}', want: /^line 1: sensor: not a string/ },
-    { name: "begins with a byte order mark", path: "/readings", body: "\ufeff{}\n", want: /^line 1: not JSON/ },
-    { name: "has an unknown field", path: "/readings", body: '{"x":1}', want: /^line 1: .*"x"/ },
-    { name: "is not UTF-8", path: "/readings", body: Buffer.of(0x22, 0xff, 0x22), want: /^line 1: .*UTF-8/ },
-    { name: "is an array", path: "/readings", body: '[{"sensor":"a"}]', want: /^line 1: not JSON: "\["/ },
-    {
-      name: "repeats the path",
-      path: "/sensors/s/readings",
-      body: '{"sensor":"s"}\n{}',
-      want: /^line 1: sensor: is bound by the path/,
-    },
-    {
-      name: "overrides the path later",
-      path: "/sensors/s/readings",
-      body: '{}\n{"sensor":"t"}',
-      want: /^line 2: sensor: is bound by the path/,
-    },
-    { name: "is missing", path: "/sensors/s/readings", body: "", want: /^the body has no message/ },
-    { name: "is blank", path: "/sensors/s/readings", body: "\n\n", want: /^the body has no message/ },
-    { name: "is missing below a query", path: "/degrees?sensor=s", body: "\n", want: /^the body has no message/ },
-    { name: "has a bad query", path: "/degrees?x=s", body: "1\n", want: /^line 1: .*"x"/ },
-    {
-      name: "is above the limit",
-      path: "/readings",
-      body: `{}\n"${"x".repeat(1000)}"\n`,
-      want: /^line 2: message is lar/,
-    },
-  ])("is refused by the number of a line that $name", async ({ path, body, want }) => {
+  test.each(
+    onFirstWay(way, [
+      { name: "is no JSON", path: "/readings", body: "{}\n\n{}\nx\n{}", want: /^line 4: not JSON: "x"/ },
+      {
+        name: "is no JSON, behind blank lines",
+        path: "/readings",
+        body: "\n\n{}\n\n\n\nx\n",
+        want: /^line 7: not JSON: "x"/,
+      },
+      { name: "is two values", path: "/readings", body: "{}\n{} {}\n", want: /^line 2: not JSON: "\{" where the end/ },
+      { name: "is half a value", path: "/readings", body: '{"sensor":\n"a"}', want: /^line 1: sensor: not a string/ },
+      { name: "begins with a byte order mark", path: "/readings", body: "\ufeff{}\n", want: /^line 1: not JSON/ },
+      { name: "has an unknown field", path: "/readings", body: '{"x":1}', want: /^line 1: .*"x"/ },
+      { name: "is not UTF-8", path: "/readings", body: Buffer.of(0x22, 0xff, 0x22), want: /^line 1: .*UTF-8/ },
+      { name: "is an array", path: "/readings", body: '[{"sensor":"a"}]', want: /^line 1: not JSON: "\["/ },
+      {
+        name: "repeats the path",
+        path: "/sensors/s/readings",
+        body: '{"sensor":"s"}\n{}',
+        want: /^line 1: sensor: is bound by the path/,
+      },
+      {
+        name: "overrides the path later",
+        path: "/sensors/s/readings",
+        body: '{}\n{"sensor":"t"}',
+        want: /^line 2: sensor: is bound by the path/,
+      },
+      { name: "is missing", path: "/sensors/s/readings", body: "", want: /^the body has no message/ },
+      { name: "is blank", path: "/sensors/s/readings", body: "\n\n", want: /^the body has no message/ },
+      { name: "is missing below a query", path: "/degrees?sensor=s", body: "\n", want: /^the body has no message/ },
+      { name: "has a bad query", path: "/degrees?x=s", body: "1\n", want: /^line 1: .*"x"/ },
+      {
+        name: "is above the limit",
+        path: "/readings",
+        body: `{}\n"${"x".repeat(1000)}"\n`,
+        want: /^line 2: message is lar/,
+      },
+    ]),
+  )("is refused by the number of a line that $name", async ({ path, body, want }) => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
     const answer = await post(greenhouse, path, body);
     const { message } = JSON.parse(answer.body.toString());
@@ -175,16 +180,18 @@ describe.each(restWays)("a stream of a client on REST over $name", ({ version, h
     expect(answer.httpStatus).toBe(String(message).includes("larger") ? 413 : 400);
   });
 
-  test.each([
-    { type: "application/x-ndjson", status: 200 },
-    { type: "application/jsonl; charset=utf-8", status: 200 },
-    { type: 'Application/X-NDJSON; charset="UTF-8"; a=b', status: 200 },
-    { type: undefined, status: 200 },
-    { type: "application/json", status: 415 },
-    { type: "application/x-ndjson; charset=latin1", status: 415 },
-    { type: "text/plain", status: 415 },
-    { type: "application/jsonl\t+json", status: 415 },
-  ])("of type $type is answered with $status", async ({ type, status }) => {
+  test.each(
+    onFirstWay(way, [
+      { type: "application/x-ndjson", status: 200 },
+      { type: "application/jsonl; charset=utf-8", status: 200 },
+      { type: 'Application/X-NDJSON; charset="UTF-8"; a=b', status: 200 },
+      { type: undefined, status: 200 },
+      { type: "application/json", status: 415 },
+      { type: "application/x-ndjson; charset=latin1", status: 415 },
+      { type: "text/plain", status: 415 },
+      { type: "application/jsonl\t+json", status: 415 },
+    ]),
+  )("of type $type is answered with $status", async ({ type, status }) => {
     await using greenhouse = await start({ recordReadings });
     const header: Field[] = type === undefined ? [] : [["content-type", type]];
     expect((await post(greenhouse, "/readings", "{}\n", header)).httpStatus).toBe(status);

@@ -195,13 +195,11 @@ const inQueries: readonly Row[] = types.flatMap(({ field, path, taken, refused }
     request: `GET /v1/query?${protoNameOf(field)}=${inQuery(text)}`,
     want: { rpc: "Query", sink: sinkOf(field, value) },
   })),
-  ...refused
-    .slice(0, 12)
-    .map((text) => ({
-      rule: `one canonical spelling per value of type ${path}`,
-      request: `GET /v1/query?${field}=${inQuery(text)}`,
-      want: invalid(`"${field}": `),
-    })),
+  ...refused.slice(0, 12).map((text) => ({
+    rule: `one canonical spelling per value of type ${path}`,
+    request: `GET /v1/query?${field}=${inQuery(text)}`,
+    want: invalid(`"${field}": `),
+  })),
 ]);
 
 /** Values of every type that has a text form, in paths and in queries. */

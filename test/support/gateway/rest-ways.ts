@@ -15,3 +15,8 @@ export const restWays: readonly RestWay[] = [
   { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
   { name: "Fetch", version: "fetch", http2: "own" },
 ];
+
+/** The rows of a table where the way is the first, and none for the others: for what nobody who carries a body sees. */
+export function onFirstWay<Row>(way: Pick<RestWay, "name">, rows: readonly Row[]): readonly Row[] {
+  return way.name === restWays[0]?.name ? rows : [];
+}
