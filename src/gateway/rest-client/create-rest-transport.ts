@@ -22,10 +22,11 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
-import { defaultReadMaxBytes } from "../carriers/index.ts";
+import { defaultReadMaxBytes, timerMsMax } from "../carriers/index.ts";
 import { selectorOf } from "../rest/index.ts";
 import type { ReadErrorRecord } from "./answer-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";
+import { pageLocation } from "./page.ts";
 import { RestCalls } from "./rest-calls.ts";
 import { RestMethod } from "./rest-method.ts";
 
@@ -47,7 +48,7 @@ export interface RestTransportOptions {
   readonly onUnbound?: "fail" | "connect";
   /** Bytes that an answer, or a message of a stream, may have; `ResourceExhausted` above. Default 4 MiB. */
   readonly readMaxBytes?: number;
-  /** Milliseconds that a call may take if it says nothing itself. By default there is no deadline. */
+  /** Milliseconds that a call may take if it says nothing itself, at most 24 days. By default there is no deadline. */
   readonly defaultTimeoutMs?: number;
 }
 
@@ -180,9 +181,9 @@ class RestTransport implements Transport {
     throw new ConnectError(`${selectorOf(desc)} has no google.api.http annotation`, Code.Unimplemented);
   }
 
-  /** As in Connect's transports, 0 or less is no deadline at all. */
-  #deadlineOf(timeoutMs: number | undefined = this.#defaultTimeoutMs): number | undefined {
-    return timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs;
+  /** As in Connect's transports, 0 or less is no deadline at all. One that no timer has would be over at once. */
+  #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs ?? 0): number | undefined {
+    return timeoutMs <= 0 ? undefined : Math.min(timeoutMs, timerMsMax);
   }
 
   #interception(signal: AbortSignal | undefined, timeoutMs: number | undefined): Interception {
@@ -207,10 +208,7 @@ type Interception = Pick<Parameters<typeof runUnaryCall>[0], "interceptors" | "s
 
 /** Returns the URL without a slash at its end, as URLs are written once they are parsed. */
 function readBaseUrl(text: string): string {
-  const location: unknown = Reflect.get(globalThis, "location");
-  const page =
-    typeof location === "object" && location !== null && "href" in location ? String(location.href) : undefined;
-  const url = new URL(text, page);
+  const url = new URL(text, pageLocation().href);
   // An empty query is not in `search`, but paths behind its question mark would be none.
   const isPlain = !/[?#]/.test(url.href) && url.username === "" && url.password === "";
   if (!/^https?:$/.test(url.protocol) || !isPlain)

@@ -1,6 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { concatBytes } from "../carriers/index.ts";
+import { isPage } from "./page.ts";
 import type { RequestBody } from "./request-body.ts";
 import { isRawBody, type RestMethod } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
@@ -79,11 +80,6 @@ export async function openStreamBody(
 }
 
 const lineFeed = new Uint8Array([0x0a]);
-
-/** Whether this runs in a page, or a worker of one. */
-function isPage(): boolean {
-  return "document" in globalThis || "importScripts" in globalThis;
-}
 
 async function collect(
   begin: Uint8Array | undefined,

@@ -6,6 +6,7 @@ import { readBody } from "./answer-body.ts";
 import type { ErrorStyle } from "./answer-error.ts";
 import { type AnswerReader, createAnswerReader } from "./answer-reader.ts";
 import { readAnswerStream } from "./answer-stream.ts";
+import { pageLocation } from "./page.ts";
 import { onlyMessage, openInput, openStreamBody } from "./request-stream.ts";
 import type { MessageStyle, RestMethod, RestRequest } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
@@ -197,15 +198,14 @@ function emptyStream(method: RestMethod): RestRequest {
  * a deadline, which the page keeps by itself: it ends the call, and the server sees that.
  */
 function isOfOtherOrigin(baseUrl: string): boolean {
-  const location: unknown = Reflect.get(globalThis, "location");
-  if (typeof location !== "object" || location === null || !("origin" in location)) return false;
-  return location.origin !== new URL(baseUrl).origin;
+  const { origin } = pageLocation();
+  return origin !== undefined && origin !== new URL(baseUrl).origin;
 }
 
 // gRPC over HTTP/2, "Timeout": at most eight digits.
 function toGrpcTimeout(timeoutMs: number): string {
   const milliseconds = Math.ceil(timeoutMs);
-  return milliseconds < 100_000_000 ? `${milliseconds}m` : `${Math.min(Math.ceil(timeoutMs / 1000), 99_999_999)}S`;
+  return milliseconds < 100_000_000 ? `${milliseconds}m` : `${Math.ceil(timeoutMs / 1000)}S`;
 }
 
 /** Yields the messages of an answer. If they break off because the request did, that is the error. */

@@ -1,9 +1,12 @@
-import { create, createRegistry, toBinary } from "@bufbuild/protobuf";
+import { create, createRegistry, type DescMethod, toBinary } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { createRestTransport, type RestTransportOptions } from "../../../src/gateway/rest-client/index.ts";
+import { RestCalls } from "../../../src/gateway/rest-client/rest-calls.ts";
+import { RestMethod } from "../../../src/gateway/rest-client/rest-method.ts";
+import { Catalog, GetBookRequestSchema, WatchBooksRequestSchema } from "../../gen/catalog/v1/catalog_pb.ts";
 import { FileService } from "../../gen/files/v1/files_pb.ts";
 import { KitchenSink, NestedSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { answerWith, startRestServer } from "../../support/gateway/rest-server.ts";
@@ -101,6 +104,13 @@ describe("error records", () => {
       want: { code: Code.InvalidArgument, rawMessage: "too bad" },
     },
     {
+      name: "problem+json with its title alone",
+      status: 422,
+      type: "application/problem+json",
+      body: { type: "about:blank", title: "Bad" },
+      want: { code: Code.InvalidArgument, rawMessage: "Bad" },
+    },
+    {
       name: "a code that is an HTTP status",
       status: 404,
       body: { code: 404, message: "gone" },
@@ -117,6 +127,18 @@ describe("error records", () => {
       status: 400,
       body: { code: 3, details: [{ "@type": "x/unknown.Type", value: "CgF0" }] },
       want: { code: Code.InvalidArgument, details: [{ type: "unknown.Type", value: detail.value }] },
+    },
+    {
+      name: "a detail whose URL has a path",
+      status: 400,
+      body: { code: 3, details: [{ "@type": "types.example/v1/kitchensink.v1.Nested", text: "t" }] },
+      want: { code: Code.InvalidArgument, details: [detail] },
+    },
+    {
+      name: "a detail of JSON that looks like bytes",
+      status: 400,
+      body: { code: 3, details: [{ "@type": "x/google.protobuf.StringValue", value: "CgF0" }] },
+      want: { code: Code.InvalidArgument, details: [] },
     },
     {
       name: "a detail that is not known",
@@ -205,6 +227,16 @@ test.each([0, -1])("a call with a time-out of %i ms has no deadline", async (tim
   await using server = await startRestServer((response) => setImmediate(answerNewer, response));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   expect((await client.query({}, { timeoutMs })).rpc).toBe("x");
+});
+
+test.each([
+  { timeoutMs: 2 ** 31, sent: "2147484S" },
+  { timeoutMs: Number.POSITIVE_INFINITY, sent: "2147484S" },
+])("a call with a time-out of $timeoutMs ms is not over at once", async ({ timeoutMs, sent }) => {
+  await using server = await startRestServer((response) => setImmediate(answerNewer, response));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  expect((await client.query({}, { timeoutMs })).rpc).toBe("x");
+  expect(server.seen).toMatchObject([{ header: { "grpc-timeout": sent } }]);
 });
 
 describe("bad servers", () => {
@@ -343,6 +375,37 @@ test("a deadline is sent, and ends the call", async () => {
   await expect(within(client.query({}), "the deadline")).rejects.toMatchObject({ code: Code.DeadlineExceeded });
   expect(server.seen).toMatchObject([{ header: { "grpc-timeout": "200m" } }]);
   await expect.poll(() => server.open()).toBe(0);
+});
+
+async function* once(parent: string) {
+  yield create(WatchBooksRequestSchema, { parent });
+}
+
+test("a call that fails once its signal is aborted fails because of that, whatever version of Connect makes it", async () => {
+  await using server = await startRestServer((response, { line }) => {
+    if (line.includes("shelves/1/books:watch"))
+      response.writeHead(200, { "content-type": "application/x-ndjson" }).write("{}\n");
+  });
+  const messages = { write: {}, read: {}, registry: undefined };
+  const errors = { readErrorRecord: undefined, registry: undefined };
+  const calls = new RestCalls({ baseUrl: server.baseUrl, fetch, messages, errors, readMaxBytes: 1_000 });
+  const controller = new AbortController();
+  const callOf = (desc: DescMethod) => {
+    const { signal } = controller;
+    return { method: new RestMethod(desc, messages), header: new Headers(), signal, timeoutMs: undefined };
+  };
+  const { watchBooks } = Catalog.method;
+  const begun = await calls.stream(callOf(watchBooks), once("shelves/1"));
+  const books = begun.messages[Symbol.asyncIterator]();
+  await books.next();
+  const ends = [
+    calls.unary(callOf(Catalog.method.getBook), create(GetBookRequestSchema, { name: "shelves/1/books/2" })),
+    calls.stream(callOf(watchBooks), once("shelves/2")),
+    books.next(),
+  ];
+  await expect.poll(() => server.open()).toBe(3);
+  controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
+  for (const end of ends) await expect(end).rejects.toMatchObject({ code: Code.DeadlineExceeded });
 });
 
 test("a signal ends the call, and its request", async () => {
