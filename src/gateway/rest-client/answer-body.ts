@@ -6,7 +6,7 @@ import { CollectedBytes, noBytes } from "../carriers/index.ts";
 export const errorRecordBytesMax: number = 64 * 1024;
 
 /**
- * Yields the pieces of a body. What the reader leaves is given back to the connection, which ends.
+ * Yields the pieces of a body. What is not read is let go by the signal of its call, which Connect aborts at the end.
  *
  * @throws ConnectError `Unavailable` for a body that breaks off
  */
@@ -21,9 +21,6 @@ export async function* readPieces(body: ReadableStream<Uint8Array> | null): Asyn
     }
   } catch (error) {
     throw new ConnectError("the answer breaks off", Code.Unavailable, undefined, undefined, error);
-  } finally {
-    // Nobody waits for it, or hears that it fails.
-    reader.cancel().catch(() => undefined);
   }
 }
 

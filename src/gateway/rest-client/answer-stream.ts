@@ -29,7 +29,6 @@ export function readAnswerStream(response: Response, reading: StreamReading): As
   if (reader.readRaw !== undefined) return readBytes(response, reader.readRaw, type);
   if (/^text\/event-stream[\t ]*(?:;|$)/i.test(type)) return readEvents(response, reading);
   if (/^text\/(?!plain|json)|^application\/xhtml/i.test(type)) {
-    response.body?.cancel().catch(() => undefined);
     throw wrongType(response.headers, "a stream of JSON or events");
   }
   return readValues(response, type, reading);
@@ -115,22 +114,19 @@ const decoder = new TextDecoder();
 function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonly string[] {
   const { output } = method;
   const field = pattern.responseBody === "" ? undefined : findProtoField(output, pattern.responseBody);
-  const type = field === undefined ? output : field.fieldKind === "message" ? field.message : undefined;
+  const type = field === undefined ? output : field.message;
   const isAmbiguous = (name: string): boolean =>
     field?.fieldKind === "map" || (type !== undefined && mayHave(type, name));
   // Values of `application/json` that are no array are what grpc-gateway sends, whose messages are always wrapped.
-  return ["@error", "error", "result"].filter((name) => !isAmbiguous(name) || (!mayBePlain && name !== "@error"));
+  return ["@error", "error", "result"].filter((name) => !mayBePlain || !isAmbiguous(name));
 }
 
 function mayHave(type: DescMessage, name: string): boolean {
   return anyJson.has(type.typeName) || findField(type, name) !== undefined;
 }
 
-const anyJson: ReadonlySet<string> = new Set([
-  "google.protobuf.Struct",
-  "google.protobuf.Value",
-  "google.protobuf.Any",
-]);
+// Not google.protobuf.Any: its JSON has a member besides.
+const anyJson: ReadonlySet<string> = new Set(["google.protobuf.Struct", "google.protobuf.Value"]);
 
 const wrapperStart = /^[\s]*\{[\s]*"(@error|error|result)"[\s]*:/;
 

@@ -37,7 +37,6 @@ export async function sendRequest(
   const { status, type, headers } = response;
   // In a browser, where it goes is not told.
   if (type === "opaqueredirect" || (status >= 300 && status < 400)) {
-    response.body?.cancel().catch(() => undefined);
     const to = headers.get("location");
     throw new ConnectError(
       `the server redirects${to === null ? "" : ` to ${to}`}, which is not followed`,

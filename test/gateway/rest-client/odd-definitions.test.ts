@@ -1,20 +1,33 @@
-import { create, createFileRegistry, type DescMethod, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
 import {
+  create,
+  createFileRegistry,
+  createRegistry,
+  type DescMethod,
+  type MessageInitShape,
+  setExtension,
+  toJson,
+} from "@bufbuild/protobuf";
+import {
+  AnySchema,
   type FieldDescriptorProtoSchema,
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
   MethodOptionsSchema,
+  StructSchema,
+  ValueSchema,
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
+import { createAnswerReader } from "../../../src/gateway/rest-client/answer-reader.ts";
+import { readAnswerStream } from "../../../src/gateway/rest-client/answer-stream.ts";
 import { RestMethod } from "../../../src/gateway/rest-client/rest-method.ts";
 import { compileRestRules } from "../../../src/gateway/rest-client/rest-rule.ts";
 import { http } from "../../../src/gateway/gen/google/api/annotations_pb.ts";
-import { KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { KitchenSink, NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-// Definitions that protoc takes, and whose requests could be read as something else.
+// Definitions that protoc takes, and whose requests or answers could be read as something else.
 
 /** Makes the RPCs of a file that has one message, with fields of text, from their templates. */
 function defineRpcs(jsonNames: Readonly<Record<string, string>>, templates: readonly string[]): readonly DescMethod[] {
@@ -76,6 +89,88 @@ test.each([
 ])("a field is called by its own name in a query if its JSON name $name", ({ names }) => {
   const [list] = defineRpcs(names, ["/x"]);
   expect(targetOf(list, { a: "1", text: "2" })).toMatch(/^\/x\?a=1&(?:text|other)=2$/);
+});
+
+const ndjson = "application/x-ndjson";
+const json = "application/json";
+const gone = { code: 5, message: "gone" };
+
+test.each([
+  {
+    name: "a field of lines",
+    type: ndjson,
+    body: [{ error: "a" }, { result: "b" }],
+    want: [{ error: "a" }, { result: "b" }],
+  },
+  { name: "a field of an array", type: json, body: [[{ error: "a" }]], want: [{ error: "a" }] },
+  { name: "a field that is wrapped", type: json, body: [{ result: { result: "a" } }], want: [{ result: "a" }] },
+  { name: "an error of values", type: json, body: [{ error: gone }], want: ["gone"] },
+  { name: "an error of lines", type: ndjson, body: [{ "@error": gone }], want: ["gone"] },
+  {
+    name: "a member besides",
+    type: ndjson,
+    output: NestedSchema,
+    body: [{ error: gone, text: "a" }],
+    want: [{ text: "a" }],
+  },
+  {
+    name: "an error of lines without a field",
+    type: ndjson,
+    output: NestedSchema,
+    body: [{ error: gone }],
+    want: ["gone"],
+  },
+  { name: "any JSON", type: ndjson, output: StructSchema, body: [{ result: 1 }], want: [{ result: 1 }] },
+  { name: "any value", type: ndjson, output: ValueSchema, body: [{ "@error": 1 }], want: [{ "@error": 1 }] },
+  { name: "an error of an Any", type: ndjson, output: AnySchema, body: [{ error: gone }], want: ["gone"] },
+  {
+    name: "a map",
+    type: ndjson,
+    output: SinkSchema,
+    field: "labels",
+    body: [{ result: "a" }],
+    want: [{ labels: { result: "a" } }],
+  },
+  {
+    name: "lists",
+    type: ndjson,
+    output: SinkSchema,
+    field: "tags",
+    body: [["a"], ["b"]],
+    want: [{ tags: ["a"] }, { tags: ["b"] }],
+  },
+  {
+    name: "an error of a text",
+    type: ndjson,
+    output: SinkSchema,
+    field: "f_string",
+    body: [{ error: gone }],
+    want: ["gone"],
+  },
+])("a stream has $name", async ({ type, output, field = "", body, want }) => {
+  const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
+  const [found] = method === undefined ? [] : compileRestRules(method);
+  if (found === undefined) throw new Error("there is no such rule");
+  const pattern = { ...found.pattern, responseBody: field };
+  const rule = { ...found, pattern, method: { ...found.method, ...(output && { output }) } };
+  const registry = createRegistry(NestedSchema);
+  const reader = createAnswerReader(rule, { unknownFields: "ignore", registry });
+  const bytes = Buffer.from(body.map((value) => `${JSON.stringify(value)}\n`).join(""));
+  // Byte by byte, as what a body begins with may come alone.
+  const pieces = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
+  const response = new Response(pieces, {
+    headers: { "content-type": type },
+  });
+  const errors = { readErrorRecord: undefined, registry: undefined };
+  const seen: unknown[] = [];
+  try {
+    for await (const message of readAnswerStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
+      seen.push(toJson(rule.method.output, message));
+    }
+  } catch (error) {
+    seen.push(ConnectError.from(error).rawMessage);
+  }
+  expect(seen).toEqual(want);
 });
 
 // No RPC of these streams; they are written as one that does would write them.

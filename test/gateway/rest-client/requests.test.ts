@@ -1,7 +1,7 @@
 import { create, type DescMethodUnary, type Message, type MessageInitShape, type Registry } from "@bufbuild/protobuf";
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { createRestTransport } from "../../../src/gateway/rest-client/index.ts";
+import { createRestTransport, type RestTransportOptions } from "../../../src/gateway/rest-client/index.ts";
 import { writeQuery } from "../../../src/gateway/rest-client/request-query.ts";
 import { createUrlTexts } from "../../../src/gateway/rest-client/url-texts.ts";
 import { KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -376,6 +376,34 @@ test("an RPC without a rule fails, or is called by Connect's protocol", async ()
   expect(server.seen).toMatchObject([
     { line: "POST /kitchensink.v1.Shelves/ChooseShelf", body: '{"shelf":{"theme":"x"}}' },
   ]);
+});
+
+const namesProgram: Interceptor = (next) => async (request) => {
+  request.header.set("x-by", "program");
+  return await next(request);
+};
+
+test("a call by Connect's protocol has what its transport was given, and follows no redirect", async () => {
+  await using server = await startRestServer((response, { body }) => {
+    if (body.includes("moved")) response.writeHead(307, { location: "/elsewhere" }).end();
+    else if (!body.includes("late")) answerWith(response, 200, { choice: {}, more: "x".repeat(1000) });
+  });
+  const given = { baseUrl: server.baseUrl, onUnbound: "connect", interceptors: [namesProgram] } as const;
+  const errorOf = (theme: string, more: Partial<RestTransportOptions> = {}) =>
+    createClient(Shelves, createRestTransport({ ...given, ...more })).chooseShelf({ shelf: { theme } });
+  await expect(errorOf("moved")).rejects.toMatchObject({ code: Code.Unknown });
+  await expect(errorOf("large", { readMaxBytes: 1000 })).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  await expect(errorOf("late", { defaultTimeoutMs: 200 })).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+  await expect.poll(() => server.open()).toBe(0);
+  expect(server.seen.map(({ header }) => header["x-by"])).toEqual(["program", "program", "program"]);
+});
+
+test("what a program accepts is asked for, and a request without a body has no type", async () => {
+  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  await client.query({}, { headers: { accept: "application/x", "content-type": "text/x" } });
+  expect(server.seen).toMatchObject([{ header: { accept: "application/x" } }]);
+  expect(server.seen[0]?.header).not.toHaveProperty("content-type");
 });
 
 test.each([

@@ -44,6 +44,8 @@ describe("a server stream", () => {
     { name: "lines", type: ndjson, body: '{"title":"a"}\n\n{"title":"b"}\r\n{"title":"c"}', want: ["a", "b", "c"] },
     { name: "lines of another name", type: "application/jsonl; charset=utf-8", body: '{"title":"a"}\n', want: ["a"] },
     { name: "lines without a name", type: "", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
+    { name: "lines of plain text", type: "text/plain", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
+    { name: "values of an old type", type: "text/json", body: '{"title":"a"}{"title":"b"}', want: ["a", "b"] },
     { name: "an array", type: json, body: ' [{"title":"a"},\n {"title":"}\\""}]\n', want: ["a", '}"'] },
     { name: "an empty array", type: json, body: "[]", want: [] },
     { name: "nothing", type: ndjson, body: "", want: [] },
@@ -101,12 +103,12 @@ describe("a server stream", () => {
       body: "data: x\n\n",
       want: [expect.stringMatching(/^Internal: /)],
     },
-    {
-      name: "HTML",
-      type: "text/html",
+    ...["text/html", "application/xhtml+xml"].map((type) => ({
+      name: type,
+      type,
       body: "<p>",
-      want: ["Unknown: the answer is text/html, not a stream of JSON or events"],
-    },
+      want: [`Unknown: the answer is ${type}, not a stream of JSON or events`],
+    })),
   ])("of $name", async ({ type, body, want }) => {
     expect(await watch((response) => response.writeHead(200, { "content-type": type }).end(body))).toEqual(want);
   });
@@ -127,6 +129,19 @@ describe("a server stream", () => {
       more();
     });
     expect(error).toMatch(/^ResourceExhausted: /);
+  });
+
+  test.each([
+    { name: "HTML", status: 200, type: "text/html", begin: "<p>" },
+    { name: "a redirect", status: 302, type: json, begin: "{" },
+    { name: "a long error", status: 500, type: json, begin: "x".repeat(100_000) },
+    { name: "what follows the end", status: 200, type: events, begin: "event: end\ndata: {}\n\n" },
+  ])("leaves nothing open of $name", async ({ status, type, begin }) => {
+    await using server = await startRestServer((response) => {
+      response.writeHead(status, { "content-type": type }).write(begin);
+    });
+    await within(titlesOf(server.baseUrl), "the end of the stream");
+    await expect.poll(() => server.open()).toBe(0);
   });
 
   test("whose connection is lost is told", async () => {
@@ -284,6 +299,28 @@ describe("a stream of the client", () => {
     });
   });
 
+  test("asks for JSON if one message is the answer", async () => {
+    await using server = await startRestServer((response) => answerWith(response, 200, { count: 1 }));
+    const client = createClient(greenhouse, createRestTransport({ baseUrl: server.baseUrl }));
+    expect((await client.recordReadings(each({ sensor: "a" }))).count).toBe(1);
+    expect(server.seen).toMatchObject([{ header: { accept: "application/json" } }]);
+  });
+
+  test("only the first message of bytes that come down has their type", async () => {
+    let send: (() => void) | undefined;
+    await using server = await startRestServer((response) => {
+      response.writeHead(200, { "content-type": "text/x" }).write("a");
+      send = () => response.end("b");
+    });
+    const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
+    const types: string[] = [];
+    for await (const { contentType } of client.download({ name: "n" })) {
+      types.push(contentType);
+      send?.();
+    }
+    expect(types).toEqual(["text/x", ""]);
+  });
+
   test("bytes go up and come down in pieces", async () => {
     await using files = await startFiles("own", {
       async upload(pieces) {
@@ -363,12 +400,14 @@ test.each([
 });
 
 test("events are the same wherever their bytes are split", () => {
-  const text = "\ufeffdata: ä\r\ndata\rdata:b\n\n:c\nevent: x\r\rid: 1\ndata: 1\n\nevent: y\ndata: {}\r\n\r\ndata: cut";
+  const text =
+    "\ufeffdata: ä\r\ndata\rdata:b\n\n:c\nevent: x\r\rid: 1\ndata: 1\n\nevent: y\ndata: {}\r\n\r\ndata: 2\n\ndata: cut";
   const bytes = Buffer.from(text);
   const whole = [
     { name: "message", data: "ä\n\nb" },
     { name: "message", data: "1" },
     { name: "y", data: "{}" },
+    { name: "message", data: "2" },
   ];
   for (let at = 0; at <= bytes.byteLength; at++) {
     const splitter = new EventSplitter(100);
@@ -376,6 +415,7 @@ test("events are the same wherever their bytes are split", () => {
     for (const piece of [bytes.subarray(0, at), bytes.subarray(at)]) {
       splitter.add(piece);
       for (let event = splitter.take(); event !== undefined; event = splitter.take()) seen.push(event);
+      seen.push(...[splitter.take()].filter((event) => event !== undefined));
     }
     expect([at, seen]).toEqual([at, whole]);
   }
@@ -385,6 +425,8 @@ test("only the data of an event counts towards its limit", () => {
   const splitter = new EventSplitter(10);
   splitter.add(Buffer.from(`${"id: 12345\n".repeat(5)}data: 1\n\n`));
   expect(splitter.take()).toEqual({ name: "message", data: "1" });
-  splitter.add(Buffer.from("data: 12345\ndata: 123456\n\n"));
+  splitter.add(Buffer.from("data: 12\ndata: 34\n\n".repeat(2)));
+  for (let i = 0; i < 2; i++) expect(splitter.take()).toEqual({ name: "message", data: "12\n34" });
+  splitter.add(Buffer.from("data: 1\n".repeat(5)));
   expect(() => splitter.take()).toThrow("message is larger than 10 bytes");
 });
