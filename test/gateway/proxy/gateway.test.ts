@@ -1,9 +1,10 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { createServer, request, type Server } from "node:http";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport } from "../../../src/gateway/client/index.ts";
 import { createProxy, type ProxyOptions } from "../../../src/gateway/create-proxy.ts";
 import type { AnsweredRequest, GatewayOptions } from "../../../src/gateway/index.ts";
 import { createOpenApi } from "../../../src/gateway/openapi/index.ts";
@@ -113,7 +114,9 @@ test("pages of other origins, trusted proxies, endpoints, own services and onAns
     trustedProxies: { addresses: ["127.0.0.1"] },
     endpoints: [{ path: "/livez", open: true, answer: () => ({ httpStatus: 200, body: "live" }) }],
     routes: (router) =>
-      router.service(FileService, { getFile: () => ({ contentType: "a/b", data: Buffer.from("own") }) }),
+      router.service(FileService, {
+        getFile: ({ name }) => ({ contentType: "a/b", data: Buffer.from(`own ${name}`) }),
+      }),
     onAnswer: (answer) => void answers.push(answer),
   };
   await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
@@ -124,7 +127,10 @@ test("pages of other origins, trusted proxies, endpoints, own services and onAns
     ["/greenhouse.v1.GreenhouseService/GetReading", 200, "192.0.2.7"],
   ]);
   expect(await (await fetch(`${proxy.baseUrl}/livez`)).text()).toBe("live");
-  expect(await (await fetch(`${proxy.baseUrl}/files/a`)).text()).toBe("own");
+  expect(await (await fetch(`${proxy.baseUrl}/files/a`)).text()).toBe("own a");
+  await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
+  const { data } = await createClient(FileService, transport).getFile({ name: "b" });
+  expect(Buffer.from(data).toString()).toBe("own b");
 });
 
 test("it is mounted in another server, answers Fetch, and describes itself", async () => {

@@ -14,6 +14,9 @@ import {
   type Upstream,
   type UpstreamOptions,
 } from "../../../src/gateway/client/index.ts";
+import { defaultHttp2Limits } from "../../../src/gateway/http2/index.ts";
+import { ConnectBackoff } from "../../../src/gateway/upstreams/connect-backoff.ts";
+import { toClientLimits, upstreamLimits } from "../../../src/gateway/upstreams/upstream-limits.ts";
 import { frame, frameType, resetFrame } from "../../support/carriers/http2-frames.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
@@ -47,6 +50,37 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
     return `${Code[code]}: ${rawMessage}`;
   }
 }
+
+test("waits get longer up to a limit, by chance a fifth more or less, until there is a connection", () => {
+  const backoffs = Array.from({ length: 100 }, () => new ConnectBackoff());
+  for (let failures = 0; failures < 20; failures += 1) {
+    const waits = backoffs.map((backoff) => backoff.failed(5_000) - 5_000);
+    const wantMs = Math.min(1_000 * 1.6 ** failures, 120_000);
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(wantMs * 0.8);
+    expect(Math.min(...waits)).toBeLessThan(wantMs * 0.95);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(wantMs * 1.2);
+    expect(Math.max(...waits)).toBeGreaterThan(wantMs * 1.05);
+  }
+  const [one = new ConnectBackoff()] = backoffs;
+  one.failed(performance.now());
+  expect(one.waits).toBe(true);
+  one.succeeded();
+  expect(one.waits).toBe(false);
+  expect(one.failed(0)).toBeLessThanOrEqual(1_200);
+});
+
+test("a request waits for its server as long as its caller does, and a silent server is asked first", () => {
+  const limits = { ...upstreamLimits, callsPerConnection: 10, idleTimeoutMs: 7 };
+  expect(toClientLimits(limits, 5)).toMatchObject({
+    concurrentStreams: 10,
+    connectionWindowBytes: 10 * defaultHttp2Limits.streamWindowBytes,
+    idleTimeoutMs: 7,
+    stallTimeoutMs: 5,
+    blockedTimeoutMs: Number.POSITIVE_INFINITY,
+  });
+  const { stallTimeoutMs } = toClientLimits(limits, Number.MAX_SAFE_INTEGER);
+  expect(stallTimeoutMs).toBe(defaultHttp2Limits.stallTimeoutMs);
+});
 
 test("calls wait for a stream up to a limit", async () => {
   const answers: (() => void)[] = [];

@@ -34,6 +34,7 @@ describe("remembered bytes", () => {
     { name: "an octet that is there no more", text: "ab" },
     { name: "an octet more", text: "abcd" },
     { name: "everything", text: "" },
+    { name: "each octet, which is 0", text: "\0\0\0" },
     { name: "being more than is ever kept", text: "abc".repeat(400) },
   ])("are not taken for others that differ in $name, also right behind them", ({ text }) => {
     const remembered = remembering(["abc"]);
