@@ -70,10 +70,8 @@ export class OwnHttp2Exchange extends CarriedExchange implements StreamReceiver 
   }
 
   #headerParts(httpStatus: number, fields: HeaderFields, length: HeaderFields): readonly Uint8Array[] {
-    const parts = [statusBlock(httpStatus), blockOf(fields), blockOf(dateFields())];
-    if (length.length > 0) parts.push(encodeBlock(length));
-    if (this.addedFields.length > 0) parts.push(encodeBlock(this.addedFields));
-    return parts;
+    const ours = blockOf(dateFields());
+    return [statusBlock(httpStatus), blockOf(fields), ours, blockOf(length), blockOf(this.addedFields)];
   }
 }
 
