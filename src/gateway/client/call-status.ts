@@ -24,7 +24,7 @@ export function readStatus(trailer: HeaderFields, header: HeaderFields): Connect
 }
 
 // gRPC over HTTP/2, "Status": digits.
-const statusSyntax = /^[0-9]{1,9}$/;
+const statusSyntax = /^[0-9]+$/;
 
 /** Returns the error with its details; `undefined` if they cannot be read, or say something else than the status. */
 function withDetails(trailer: HeaderFields, code: Code): ConnectError | undefined {

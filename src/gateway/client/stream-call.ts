@@ -72,9 +72,7 @@ export class StreamCall extends OutgoingCall {
   }
 
   onWritable(): void {
-    const resume = this.#resume;
-    this.#resume = undefined;
-    resume?.();
+    this.#resume?.();
   }
 
   protected failed(error: ConnectError, trailer: HeaderFields | undefined): void {
@@ -105,7 +103,6 @@ export class StreamCall extends OutgoingCall {
       if (this.done) return;
       if (done === true) break;
       const envelope = await this.method.envelop(value);
-      if (this.done) return;
       this.#keep(envelope);
       this.stream?.sendData(envelope);
       if (this.stream === undefined || this.stream.queuedBytes > 0) {
@@ -113,7 +110,6 @@ export class StreamCall extends OutgoingCall {
           this.#resume = resolve;
         });
       }
-      if (this.done) return;
     }
     this.#inputState = "ended";
     this.stream?.end(undefined);
@@ -148,7 +144,7 @@ export class StreamCall extends OutgoingCall {
     const iterator: AsyncIterator<Message> = {
       next: async () => {
         // Even if all of the answer has come: a caller that has given up wants none of it.
-        if (this.#error === undefined && this.abandonment !== undefined) throw this.abandonment;
+        if (this.abandonment !== undefined) throw this.abandonment;
         let result: IteratorResult<Message>;
         try {
           result = await messages.next();

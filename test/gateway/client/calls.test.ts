@@ -271,7 +271,8 @@ function same(bytes: Buffer): Buffer {
 }
 
 async function* readingsOf500(): AsyncGenerator<{ sensor: string }> {
-  for (let i = 0; i < 500; i++) yield await Promise.resolve({ sensor: String(i) });
+  // More than a window of bytes, so that these must be given back.
+  for (let i = 0; i < 500; i++) yield await Promise.resolve({ sensor: String(i).padEnd(1_000) });
 }
 
 async function* piecesOf(numbers: readonly number[]): AsyncGenerator<{ number: number }> {

@@ -437,6 +437,21 @@ export const hostileRows: readonly HostileRow[] = [
     want,
     says: `HTTP ${status}`,
   })),
+  {
+    name: "HTTP 503 with a page that names a status",
+    script: http("503", [...html, ["grpc-status", "5"]]),
+    want: Code.Unavailable,
+    says: "HTTP 503",
+  },
+  {
+    name: "a coding and a type in other spellings",
+    script: answers(ok, undefined, [
+      [":status", "200"],
+      ["content-type", "Application/gRPC ; a=b"],
+      ["grpc-encoding", "Identity"],
+    ]),
+    want: undefined,
+  },
   { name: "HTTP 200 with a page", script: http("200", html), want: Code.Unknown },
   { name: "no content type", script: http("200"), want: Code.Unknown },
   {

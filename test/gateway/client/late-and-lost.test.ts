@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { type Client, Code, createClient } from "@connectrpc/connect";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import {
   GreenhouseService,
@@ -17,6 +17,7 @@ import {
   headersFrame,
   resetFrame,
 } from "../../support/carriers/http2-frames.ts";
+import { collect } from "../../support/collect.ts";
 import { within } from "../../support/deadline.ts";
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
 import {
@@ -236,6 +237,157 @@ test.each([
   const messages = (await within(answer, "the header")).message[Symbol.asyncIterator]();
   expect(await messages.return?.()).toEqual({ done: true, value: undefined });
   expect(await within(reset.promise, "RST_STREAM")).toBe(8);
+});
+
+/** A server that sends this as the answer begins, and notes how streams are reset. */
+async function startStreams(more: (streamId: number) => readonly Frame[]) {
+  const reset = Promise.withResolvers<number>();
+  const server = await startScriptedServer({
+    frame: (connection, { type, streamId, payload }) => {
+      if (type === frameType.headers) connection.send(headersFrame(streamId, grpcHead), ...more(streamId));
+      if (type === frameType.resetStream) reset.resolve(payload.readUInt32BE(0));
+    },
+  });
+  return { server, reset: reset.promise };
+}
+
+async function sensorsOf(messages: AsyncIterable<{ readonly sensor: string }>): Promise<readonly unknown[]> {
+  const seen: unknown[] = [];
+  try {
+    for await (const { sensor } of messages) seen.push(sensor);
+  } catch (error) {
+    seen.push(`${Code[ConnectError.from(error).code]}: ${ConnectError.from(error).rawMessage}`);
+  }
+  return seen;
+}
+
+function fails(streamId: number): Frame {
+  return headersFrame(
+    streamId,
+    [
+      ["grpc-status", "5"],
+      ["grpc-message", "gone"],
+    ],
+    frameFlag.endStream,
+  );
+}
+
+test.each<{ name: string; more: (streamId: number) => readonly Frame[]; want: readonly unknown[]; isReset?: boolean }>([
+  {
+    name: "that fails after messages that nobody has read yet",
+    more: (id) => [dataFrame(id, Buffer.concat([readingOf("a"), readingOf("b")])), fails(id)],
+    want: ["a", "b", "NotFound: gone"],
+  },
+  {
+    name: "that is reset before a message",
+    more: (id) => [resetFrame(id, 2)],
+    want: ["Internal: the server has reset the call"],
+  },
+  {
+    name: "of a message that is none",
+    more: (id) => [dataFrame(id, envelope(Buffer.of(0xff)))],
+    want: ["Internal: the answer is not a valid greenhouse.v1.Reading"],
+    isReset: true,
+  },
+])("a stream $name ends as it should", async ({ more, want, isReset = false }) => {
+  const { server, reset } = await startStreams(more);
+  await using _ = server;
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const seen = within(sensorsOf(createClient(GreenhouseService, transport).watchReadings({})), "the end");
+  expect(await seen).toEqual(want);
+  if (isReset) expect(await within(reset, "RST_STREAM")).toBe(8);
+});
+
+test("an error has the fields of the header, and is marked as a server's though its details are none", async () => {
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      const trailer = [
+        ["grpc-status", "5"],
+        ["grpc-status-details-bin", "?"],
+      ] as const;
+      connection.send(...grpcAnswer(id, Buffer.alloc(0), trailer, [...grpcHead, ["x-head", "1"]]));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const error = await createClient(GreenhouseService, transport)
+    .waterBed({})
+    .catch((reason: unknown) => ConnectError.from(reason));
+  expect(error).toMatchObject({ code: Code.NotFound, isWireError: true });
+  expect(error instanceof ConnectError && error.metadata.get("x-head")).toBe("1");
+});
+
+test("a caller that gives up gets no more of an answer, though all of it has come", async () => {
+  await using server = await startScriptedServer({
+    request: (connection, id) => connection.send(...grpcAnswer(id, Buffer.concat([readingOf("a"), readingOf("b")]))),
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const controller = new AbortController();
+  const call = createClient(GreenhouseService, transport).watchReadings({}, { signal: controller.signal });
+  const messages = call[Symbol.asyncIterator]();
+  expect(await within(messages.next(), "the first")).toMatchObject({ value: { sensor: "a" } });
+  controller.abort();
+  await expect(messages.next()).rejects.toMatchObject({ code: Code.Canceled });
+});
+
+test("a call that was given up before it began is not sent", async () => {
+  await using server = await startScriptedServer({
+    request: (connection, id) => connection.send(...grpcAnswer(id, watered)),
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const call = createClient(GreenhouseService, transport).waterBed({}, { signal: AbortSignal.abort() });
+  await expect(within(call, "the end")).rejects.toMatchObject({ code: Code.Canceled });
+  expect(server.requests).toBe(0);
+});
+
+async function* throwing(): AsyncGenerator<{ sensor: string }> {
+  yield { sensor: "a" };
+  throw new ConnectError("mine", Code.Aborted);
+}
+
+test.each([{ isBegun: false }, { isBegun: true }])(
+  "what an input throws is the error of its call: $isBegun",
+  async ({ isBegun }) => {
+    await using server = await startScriptedServer({
+      frame: (connection, { type, streamId }) => {
+        if (isBegun && type === frameType.headers) connection.send(headersFrame(streamId, grpcHead));
+      },
+    });
+    await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+    const client = createClient(GreenhouseService, transport);
+    const call = isBegun ? collect(client.controlClimate(throwing())) : client.recordReadings(throwing());
+    await expect(within<unknown>(call, "the end")).rejects.toMatchObject({ code: Code.Aborted, rawMessage: "mine" });
+  },
+);
+
+test.each([
+  { name: "has ended", ends: true, count: 0 },
+  { name: "could go on", ends: false, count: 1 },
+])("an input that $name when its call is answered is read no further, and ended $count times", async (row) => {
+  const answered = Promise.withResolvers<void>();
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId, flags }) => {
+      const isLast = row.ends ? type === frameType.data && (flags & frameFlag.endStream) > 0 : type === frameType.data;
+      const answer = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
+      if (isLast) connection.send(...grpcAnswer(streamId, answer));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  let [reads, count] = [0, 0];
+  const end = { done: true, value: undefined } as const;
+  const next = async () => {
+    reads += 1;
+    if (reads === 2) {
+      if (row.ends) return end;
+      await answered.promise;
+    }
+    return { done: false, value: { sensor: "a" } } as const;
+  };
+  const input = { [Symbol.asyncIterator]: () => ({ next, return: async () => ((count += 1), end) }) };
+  const call = createClient(GreenhouseService, transport).recordReadings(input);
+  await within(call, "the answer");
+  answered.resolve();
+  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+  expect([reads, count]).toEqual([2, row.count]);
 });
 
 test.each([
