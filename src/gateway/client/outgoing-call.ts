@@ -143,7 +143,6 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
     // a GOAWAY; after a header it could not be true.
     const isUntouched = code === ErrorCode.refusedStream && this.head === undefined;
     this.stream = undefined;
-    if (this.done) return;
     if (this.#isLate(code)) return this.fail(deadlineExceeded());
     if (!isUntouched || !this.repeatable || this.#isRepeated || !this.#retries.repeatsUntouched) {
       return this.#attemptFailed(resetError(code), undefined);
@@ -167,7 +166,6 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   }
 
   #end(trailer: HeaderFields, header: HeaderFields): void {
-    if (this.done) return;
     const error = readStatus(trailer, header);
     if (error !== undefined) return this.#attemptFailed(error, trailer);
     this.#retries.succeeded();

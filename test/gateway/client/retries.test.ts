@@ -191,6 +191,32 @@ test("a deadline that passes while a call waits for its next attempt ends it", a
   expect(server.requests).toBe(1);
 });
 
+test("each call that succeeds gives back what attempts have taken from the budget", async () => {
+  await using server = await startSteps([unavailable, ok, unavailable, ok]);
+  const budget = { maxTokens: 4, tokenRatio: 1 };
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry: { ...policy, budget } });
+  const { waterBed } = createClient(GreenhouseService, transport);
+  expect([await outcomeOf(waterBed({})), await outcomeOf(waterBed({}))]).toEqual(["ok", "ok"]);
+});
+
+test.each([
+  { code: 8, lateMs: 0, want: "Canceled" },
+  { code: 8, lateMs: 60_000, want: "DeadlineExceeded" },
+  { code: 2, lateMs: 60_000, want: "Internal" },
+])("a reset with code $code is $want when $lateMs ms of 60,000 are over", async ({ code, lateMs, want }) => {
+  const realNow = performance.now.bind(performance);
+  let aheadMs = 0;
+  using _ = vi.spyOn(performance, "now").mockImplementation(() => realNow() + aheadMs);
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      aheadMs = lateMs;
+      connection.send(resetFrame(id, code));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, defaultTimeoutMs: 60_000 });
+  expect(await outcomeOf(createClient(GreenhouseService, transport).waterBed({}))).toBe(want);
+});
+
 test("a caller that gives up while a call waits for its next attempt is told at once", async () => {
   const controller = new AbortController();
   await using server = await startSteps([
