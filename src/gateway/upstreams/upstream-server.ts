@@ -32,7 +32,7 @@ export class UpstreamServer implements Loaded {
   #streamsBeforeSettings: number;
   /** Gives up the connection that is being opened. */
   #giveUp: (() => void) | undefined;
-  /** Why the last attempt to reach it failed. */
+  /** Why the last attempt to reach it failed; `undefined` if it did not. */
   problem: ConnectError | undefined;
 
   constructor(address: UpstreamAddress, settings: ServerSettings, events: ServerEvents) {
@@ -112,6 +112,7 @@ export class UpstreamServer implements Loaded {
         const { streamsBeforeSettings } = this.#settings.limits;
         this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));
         this.#backoff.succeeded();
+        this.problem = undefined;
         this.#events.onConnected();
       },
       onRoom: () => (connection.room > 0 ? this.#events.onRoom(connection) : this.#events.onChange()),

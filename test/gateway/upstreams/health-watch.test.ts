@@ -19,6 +19,7 @@ import {
   envelope,
   grpcAnswer,
   grpcHead,
+  type Script,
   type ScriptedConnection,
   type ScriptedServer,
   startScriptedServer,
@@ -53,11 +54,12 @@ interface WatchedServer extends ScriptedServer {
 async function startWatchedServer(
   first: (streamId: number) => readonly Frame[],
   opening?: readonly Frame[],
+  at?: { readonly host: string; readonly port: number },
 ): Promise<WatchedServer> {
   const watches: (readonly [ScriptedConnection, number])[] = [];
   const questions = new Set<string>();
   let calls = 0;
-  const server = await startScriptedServer({
+  const script: Script = {
     ...(opening && { opening }),
     frame: ({ index }, { type, streamId, payload }) => {
       if (type === frameType.data && payload.equals(question)) questions.add(`${index} ${streamId}`);
@@ -71,7 +73,8 @@ async function startWatchedServer(
         connection.send(...grpcAnswer(id, ok));
       }
     },
-  });
+  };
+  const server = await startScriptedServer(script, at);
   return Object.defineProperties(Object.create(server), {
     watches: { get: () => watches.length },
     calls: { get: () => calls },
@@ -129,6 +132,22 @@ function setting(id: number, value: number): Frame {
   payload.writeUInt32BE(value, 2);
   return frame(frameType.settings, 0, 0, payload);
 }
+
+test("a server that is there but not healthy is not said to be unreachable, as it was before", async () => {
+  const gone = await startScriptedServer({});
+  await gone[Symbol.asyncDispose]();
+  await using client = clientOf(gone.baseUrl);
+  const problem = (): Promise<string> =>
+    client.greenhouse.waterBed({}).then(
+      () => "ok",
+      (error: unknown) => ConnectError.from(error).rawMessage,
+    );
+  expect(await problem()).toContain("cannot connect");
+  const at = { host: "127.0.0.1", port: Number(new URL(gone.baseUrl).port) };
+  await using server = await startWatchedServer(says(notServing), undefined, at);
+  await expect.poll(problem).toBe("no server is healthy");
+  expect(server.watches).toBe(1);
+});
 
 test.each([
   { name: "is SERVING", first: says(serving), want: "ok" },
