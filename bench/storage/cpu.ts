@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { CitusCluster } from "../../test/citus/citus-cluster.ts";
 import type { PostgresServer } from "../../test/support/plants/postgres-server.ts";
 import { tickUs } from "../cores.ts";
 
@@ -9,11 +10,27 @@ const endingMs = 200;
 
 /** The CPU time that the processes of a PostgreSQL server have used, those that have ended included, in µs. */
 export async function cpuUsOfServer({ socketFolder }: PostgresServer): Promise<number> {
-  await sleep(endingMs);
   const [first] = readFileSync(join(socketFolder, "data", "postmaster.pid"), "utf8").split("\n");
+  return await cpuUsOfChildren(Number(first));
+}
+
+/** The same of the server whose first process this is. */
+export async function cpuUsOfChildren(first: number): Promise<number> {
+  await sleep(endingMs);
   const server = statOf(String(first));
-  const children = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && statOf(name).parent === first);
+  const children = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && statOf(name).parent === String(first));
   return children.reduce((sum, pid) => sum + statOf(pid).ownUs, server.ownUs + server.endedUs);
+}
+
+/** The same of the coordinator of a cluster, and of its workers together. */
+export async function cpuUsOfCitus({ coordinator, workers }: CitusCluster): Promise<readonly [number, number]> {
+  const [first = 0, ...others] = await Promise.all([coordinator, ...workers].map(({ pid }) => cpuUsOfChildren(pid)));
+  return [first, others.reduce((sum, us) => sum + us, 0)];
+}
+
+/** The CPU time of one process, in µs. */
+export function cpuUsOf(pid: number): number {
+  return statOf(String(pid)).ownUs;
 }
 
 /** The CPU time of the programs that this process has run and that have ended, in µs. */

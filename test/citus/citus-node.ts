@@ -100,7 +100,7 @@ async function isReady(server: ChildProcess): Promise<void> {
 }
 
 /** Returns the processes that a process has started, and that still run. */
-export function childrenOf(pid: number | undefined): number[] {
+function childrenOf(pid: number | undefined): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1");
   return children.split(" ").filter(Boolean).map(Number);
 }

@@ -1,10 +1,9 @@
-import { readFileSync } from "node:fs";
+import { cpuUsOfCitus } from "../../bench/storage/cpu.ts";
 import { migratePostgres } from "../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../src/plantstore/plants/postgres/store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { runSql } from "../support/plants/postgres-server.ts";
 import { startCitus } from "./citus-cluster.ts";
-import { childrenOf } from "./citus-node.ts";
 
 // `node test/citus/load.ts [SHARDS] [keys|none] [OLD]`: how many deletions a second callers get through who wait for each, from the
 // store without HTTP, and what they cost the servers, of which all three are on this machine; and how long it takes the
@@ -29,7 +28,7 @@ const store = await openPostgresStore({
   },
   onUpkeep: (upkeep) => void process.stdout.write(`${JSON.stringify(upkeep)}\n`),
 });
-const before = cpuSecondsOfNodes();
+const before = await cpuUsOfCitus(cluster);
 const begun = performance.now();
 const ownBefore = process.cpuUsage();
 let next = 0;
@@ -37,7 +36,7 @@ const latencies: number[] = [];
 await Promise.all(Array.from({ length: callers }, keepDeleting));
 const took = (performance.now() - begun) / 1_000;
 const own = process.cpuUsage(ownBefore);
-const after = cpuSecondsOfNodes();
+const after = await cpuUsOfCitus(cluster);
 const [sorted, deletions] = [latencies.toSorted((one, other) => one - other), latencies.length];
 const quantile = (q: number): string => (sorted[Math.floor(q * deletions)] ?? 0).toFixed(1);
 process.stdout.write(
@@ -67,23 +66,5 @@ async function addOld(records: number): Promise<void> {
 }
 
 function cost(part: 0 | 1): string {
-  return (((after[part] - before[part]) * 1e6) / deletions).toFixed(0);
-}
-
-/** The CPU time of the coordinator, and of the workers together, in seconds. Linux counts hundredths. */
-function cpuSecondsOfNodes(): readonly [number, number] {
-  const ofNode = (pid: number): number => [pid, ...childrenOf(pid)].reduce((sum, one) => sum + cpuSecondsOf(one), 0);
-  return [ofNode(cluster.coordinator.pid), cluster.workers.reduce((sum, { pid }) => sum + ofNode(pid), 0)];
-}
-
-/** Of a process, and of those that it has started and that have ended. */
-function cpuSecondsOf(pid: number): number {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1").replace(/^.*\) /, "");
-    const times = stat.split(" ").slice(11, 15);
-    return times.reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
-  } catch {
-    // It has ended meanwhile.
-    return 0;
-  }
+  return ((after[part] - before[part]) / deletions).toFixed(0);
 }
