@@ -17,6 +17,8 @@ export interface Figures {
   readonly stalls?: Readonly<Record<string, readonly StallFigures[]>>;
   /** Several processes on one port. */
   readonly workers?: WorkerFigures | undefined;
+  /** What plants, deletions and their records cost a database. */
+  readonly scale?: ScaleFigures;
 }
 
 /** One comparison by turns. */
@@ -82,6 +84,61 @@ export interface WorkerFigures {
   readonly timesOne: number;
   /** The same of processes that each have a port and a part of the load to themselves. */
   readonly apartTimesOne: number;
+}
+
+/** What plants, deletions and their records cost PostgreSQL: CPU is the least of all turns, for one deletion. */
+export interface ScaleFigures {
+  readonly measured: Measured;
+  /** Processes that wanted a core at a time, those of the measurement included: the mean of five minutes. */
+  readonly loadAverage: number;
+  /** Bytes of a plant in its table, and in the index. */
+  readonly plantTableBytes: number;
+  readonly plantIndexBytes: number;
+  /** Bytes of a deletion record with all indexes, and the part of it that is the index by plant. */
+  readonly recordBytes: number;
+  readonly recordIndexBytes: number;
+  /** Write-ahead log of a deletion, without images of pages. */
+  readonly walBytes: number;
+  /** The same from a checkpoint on, with images. */
+  readonly afterCheckpoint: CheckpointFigures;
+  /** CPU time of the one process that replays the log on a standby. */
+  readonly replayUs: number;
+  /** CPU time of a process with the store, without HTTP, at the largest batches. */
+  readonly storeUs: number;
+  /** CPU time of the server for one process, by the size of its batches. */
+  readonly oneProcess: readonly BatchFigures[];
+  readonly twoProcesses: BatchFigures;
+  /** CPU time of the server for an id of a statement that has a thousand. */
+  readonly thousandUs: number;
+  readonly citus?: CitusFigures;
+}
+
+/** What a deletion costs the server in batches of a size, which is a mean. */
+export interface BatchFigures {
+  readonly batch: number;
+  readonly serverUs: number;
+}
+
+/** What a deletion writes from a checkpoint on, and of how many plants and records it was one. */
+export interface CheckpointFigures {
+  readonly walBytes: number;
+  readonly deletions: number;
+  readonly plants: number;
+  readonly records: number;
+}
+
+/** What a deletion costs Citus with two workers. */
+export interface CitusFigures {
+  readonly measured: Measured;
+  readonly points: readonly CitusPoint[];
+}
+
+/** One number of shards and size of batches; the CPU time of the workers is that of both together. */
+export interface CitusPoint {
+  readonly shards: number;
+  readonly batch: number;
+  readonly workersUs: number;
+  readonly coordinatorUs: number;
 }
 
 const file = join(import.meta.dirname, "../docs/figures.json");

@@ -149,7 +149,11 @@ export interface PostgresStandby extends PostgresServer {
 }
 
 /** Makes a standby under this application name. The primary is stopped for a moment. */
-export async function startStandby(primary: PostgresServer, name: string): Promise<PostgresStandby> {
+export async function startStandby(
+  primary: PostgresServer,
+  name: string,
+  settings: readonly string[] = [],
+): Promise<PostgresStandby> {
   const folder = createServerFolder(quickFolder());
   const conninfo = `host=${primary.socketFolder} user=tester application_name=${name}`;
   await primary.stop("fast");
@@ -158,7 +162,7 @@ export async function startStandby(primary: PostgresServer, name: string): Promi
   appendFileSync(join(dataOf(folder), "postgresql.auto.conf"), `primary_conninfo = '${conninfo}'\n`);
   giveToOwner(dataOf(folder));
   await primary.start();
-  const standby = await runServer(folder);
+  const standby = await runServer(folder, settings);
   const promote = async (): Promise<void> => void (await runSql(urlOf(folder), "SELECT pg_promote()"));
   return { ...standby, promote };
 }

@@ -1,0 +1,38 @@
+import { migratePlants } from "../../src/plantstore/plants/index.ts";
+import { citusBuild } from "../../test/citus/build.ts";
+import { startCitus } from "../../test/citus/citus-cluster.ts";
+import { runSql } from "../../test/support/plants/postgres-server.ts";
+import { type CitusFigures, type CitusPoint, measuredNow } from "../figures.ts";
+import { cpuUsOfCitus } from "../storage/cpu.ts";
+import { leastOf, Plants } from "./load.ts";
+
+/** Shards, and callers of one process. The last point is one of small batches. */
+const loads = [
+  { shards: 2, callers: 256 },
+  { shards: 8, callers: 256 },
+  { shards: 32, callers: 256 },
+  { shards: 2, callers: 16 },
+] as const;
+
+const plantsOfTurn = 200_000;
+
+/** Measures what a deletion costs a coordinator and two workers, all on this machine; `undefined` without Citus. */
+export async function measureCitus(seconds: number, turns: number): Promise<CitusFigures | undefined> {
+  if (citusBuild() === undefined) return undefined;
+  await using cluster = await startCitus();
+  const count = plantsOfTurn * turns;
+  const points: CitusPoint[] = [];
+  for (const { shards, callers } of loads) {
+    const url = await cluster.createSchema(shards);
+    await migratePlants({ kind: "postgres", url });
+    await runSql(url, `INSERT INTO plants SELECT unnest(ARRAY(SELECT generate_series(1, ${count})::bigint))`);
+    await runSql(url, "ANALYZE plants");
+    const plants = new Plants(url, count, plantsOfTurn);
+    const { batch, metered } = await leastOf(turns, 1, () =>
+      plants.delete([callers], seconds, () => cpuUsOfCitus(cluster)),
+    );
+    const [coordinatorUs = Number.NaN, workersUs = Number.NaN] = metered;
+    points.push({ shards, batch, workersUs, coordinatorUs });
+  }
+  return { measured: measuredNow(), points };
+}
