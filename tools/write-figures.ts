@@ -7,16 +7,19 @@ import {
   type Figures,
   type MemoryFigures,
   readFigures,
+  type ScaleFigures,
   type ServerFigures,
   type WorkerFigures,
 } from "../bench/figures.ts";
+import { type Costs, readCosts } from "../bench/scale/costs.ts";
+import { checksTable, costsTable, plansTable } from "../bench/scale/tables.ts";
 import { formatCalls, formatRows, latencies, megabytes, percent } from "../bench/table.ts";
 import { writePictures } from "./draw-pictures.ts";
 
 const root = join(import.meta.dirname, "..");
 
 /** The pages with tables of the bench. */
-export const pages = ["README.md", "bench/README.md", "docs/performance.md"] as const;
+export const pages = ["README.md", "bench/README.md", "docs/performance.md", "docs/scaling.md"] as const;
 
 /** The text in a page in place of a table whose figures were not recorded; a test finds it. */
 export const unmeasured: string = "not measured";
@@ -52,7 +55,18 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   memory: ({ memory }) => memory?.["grpc"] && memoryTable(memory["grpc"]),
   workers: ({ workers }) => workers && workersLine(workers),
   summary: ({ calls }) => calls && summaryTable(calls),
+  "scale-measured": (figures) => figures.scale && scaleMeasuredLine(figures.scale),
+  "scale-costs": ofCosts(costsTable),
+  "scale-plans": ofCosts(plansTable),
+  "scale-checks": ofCosts(checksTable),
 };
+
+function ofCosts(table: (costs: Costs) => string | undefined): (figures: Figures) => string | undefined {
+  return (figures) => {
+    const costs = readCosts(figures);
+    return costs && table(costs);
+  };
+}
 
 /** Returns a page with its tables as they follow from the figures. Throws for an unknown name. */
 export function renderPage(page: string, figures: Figures): string {
@@ -86,8 +100,17 @@ function ownInBold(name: string): string {
 }
 
 function measuredLine({ measured: { date, node, cores }, foreignLoad }: CallFigures): string {
-  const day = new Date(date).toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" });
-  return `${day}, ${cores} cores, Node ${node}. Others took ${percent(foreignLoad)} of the server's core at most.`;
+  return `${dayOf(date)}, ${cores} cores, Node ${node}. Others took ${percent(foreignLoad)} of the server's core at most.`;
+}
+
+function scaleMeasuredLine({ measured, loadAverage, citus }: ScaleFigures): string {
+  const ofCitus = citus === undefined ? "not measured" : `on ${dayOf(citus.measured.date)}`;
+  const where = `${measured.cores} cores for all of it, a load average of ${loadAverage.toFixed(0)}`;
+  return `${dayOf(measured.date)}, ${where}; Citus ${ofCitus}.`;
+}
+
+function dayOf(date: string): string {
+  return new Date(date).toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" });
 }
 
 function callTable(figures: CallFigures | undefined, title: string): string | undefined {
