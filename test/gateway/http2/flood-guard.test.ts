@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FloodGuard } from "../../../src/gateway/http2/flood-guard.ts";
 import { defaultHttp2Limits, ErrorCode, type Http2Limits } from "../../../src/gateway/http2/index.ts";
 import { receiving, startEngine } from "../../support/http2/http2-engine.ts";
@@ -227,13 +227,14 @@ describe("a flood of", () => {
 
 describe("the counts of what a peer does", () => {
   test("begin anew with each interval", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
     await using engine = await startEngine({ limits: { pings: 5, intervalMs: 10 } });
     using connection = await openFrames(engine.address);
     for (let wave = 0; wave < 3; wave++) {
       for (let i = 0; i < 5; i++) expect(await isAlive(connection, ping)).toBe(true);
-      // Several intervals, in which the event loop turns.
-      const untilMs = performance.now() + 50;
-      while (performance.now() < untilMs) await nextTurn();
+      vi.advanceTimersByTime(10);
+      await nextTurn();
     }
   });
 
