@@ -204,6 +204,8 @@ test.each([
   { name: "its caller", options: {}, abort: true, want: Code.Canceled },
   { name: "its caller, through interceptors", options: {}, abort: true, passes: true, want: Code.Canceled },
 ])("a call to a silent server ends by $name, and its stream with CANCEL", async ({ options, abort, passes, want }) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
   const controller = new AbortController();
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
@@ -212,6 +214,7 @@ test.each([
     },
     request: () => {
       if (abort) controller.abort();
+      else vi.advanceTimersByTime(50);
     },
   });
   await using client = clientOf(server.baseUrl, passes === true ? { interceptors: [(next) => next] } : {});

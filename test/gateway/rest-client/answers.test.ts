@@ -2,7 +2,7 @@ import { create, createRegistry, type DescMethod, toBinary } from "@bufbuild/pro
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import type { ServerResponse } from "node:http";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createRestTransport, type RestTransportOptions } from "../../../src/gateway/rest-client/index.ts";
 import { RestCalls } from "../../../src/gateway/rest-client/rest-calls.ts";
 import { RestMethod } from "../../../src/gateway/rest-client/rest-method.ts";
@@ -370,7 +370,9 @@ test("header fields go both ways, and interceptors see the template", async () =
 });
 
 test("a deadline is sent, and ends the call", async () => {
-  await using server = await startRestServer(() => undefined);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using server = await startRestServer(() => void vi.advanceTimersByTime(200));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl, defaultTimeoutMs: 200 }));
   await expect(within(client.query({}), "the deadline")).rejects.toMatchObject({ code: Code.DeadlineExceeded });
   expect(server.seen).toMatchObject([{ header: { "grpc-timeout": "200m" } }]);
