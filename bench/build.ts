@@ -1,42 +1,34 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 
-/** What was built. */
+/** What was built: files that node runs. */
 export interface Built {
-  /** Whether a server program was built; those of the peers are not. */
-  readonly has: (program: string) => boolean;
-  /** Where a server program is as JavaScript. */
-  readonly programOf: (program: string) => string;
-  /**
-   * What tells the plant server's program to run the package as it is built, and every program to keep its compiled
-   * code from start to start, as the package's command line does by itself.
-   */
-  readonly environment: NodeJS.ProcessEnv;
+  /** The command `plantstore`, as npm installs it. */
+  readonly command: string;
+  /** Returns where a program of `bench/starts` is. */
+  readonly programOf: (name: string) => string;
 }
 
 const project = join(import.meta.dirname, "..");
-const packageFolder = join(project, "dist/plantstore");
 const outFolder = join(project, "node_modules/.bench");
 
 /**
- * Builds the package and the server programs, anew.
+ * Builds the packages, and the programs of `bench/starts` beside the gateway as it is published, anew.
  *
- * A server that is started from TypeScript has its types stripped first, which takes longer than
+ * A program that is started from TypeScript has its types stripped first, which takes longer than
  * everything else that it does until its first answer.
  */
-export function buildServers(): Built {
+export function buildPrograms(): Built {
   execFileSync("npm", ["run", "--silent", "build"], { cwd: project, stdio: "inherit" });
-  // The package finds the others as they are built, too, and not in the workspace.
-  const packages = join(packageFolder, "node_modules/@plantstore");
-  mkdirSync(packages, { recursive: true });
-  for (const name of ["gateway", "operators"]) symlinkSync(join(project, "dist", name), join(packages, name));
   rmSync(outFolder, { recursive: true, force: true });
-  execFileSync("tsc", ["-p", join(import.meta.dirname, "tsconfig.servers.json")], { stdio: "inherit" });
+  execFileSync("tsc", ["-p", join(import.meta.dirname, "tsconfig.starts.json")], { stdio: "inherit" });
   writeFileSync(join(outFolder, "package.json"), '{ "type": "module" }\n');
+  // Found before that of the workspace, which is source.
+  mkdirSync(join(outFolder, "node_modules/@plantstore"), { recursive: true });
+  symlinkSync(join(project, "dist/gateway"), join(outFolder, "node_modules/@plantstore/gateway"));
   return {
-    has: (program) => program.startsWith(join(import.meta.dirname, "servers")),
-    programOf: (program) => join(outFolder, relative(project, program)).replace(/\.ts$/, ".js"),
-    environment: { PLANTSTORE_DIST: join(project, "dist"), NODE_COMPILE_CACHE: join(outFolder, "compile-cache") },
+    command: join(project, "dist/plantstore/command/plantstore/cli/main.js"),
+    programOf: (name) => join(outFolder, "bench/starts", `${name}.js`),
   };
 }

@@ -1,35 +1,160 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
-import { buildServers } from "./build.ts";
+import { buildPrograms } from "./build.ts";
 import type { StartFigures } from "./figures.ts";
-import { startServer } from "./server-process.ts";
-import type { Scenario, Subject } from "./scenarios.ts";
-import { summarise } from "./summary.ts";
+import { usageOf } from "./native-process.ts";
+import { replyLimitMs } from "./running-server.ts";
+import { median } from "./summary.ts";
 
-/** How often each server is started; the first time fills the caches of files and of compiled code, and does not count. */
+/** How often each program is started, beside the first time, which fills the caches of files and of compiled code. */
 const starts = 11;
 
 /** Between two starts, in ms: the processes of the last one are gone by then. */
 const pauseMs = 50;
 
-/** Measures the time from the start of the process to the first answer, the median; every program as JavaScript. */
-export async function measureColdStarts({ subjects: all, probe }: Scenario): Promise<readonly StartFigures[]> {
-  const built = buildServers();
-  const subjects = all.filter(({ program }) => built.has(program));
-  const timesMs = new Map<Subject, number[]>(subjects.map((subject) => [subject, []]));
-  for (let start = 0; start < starts; start += 1) {
-    for (const subject of subjects) {
-      const startedMs = performance.now();
-      const server = await startServer(built.programOf(subject.program), {
-        ...subject.environment,
-        ...built.environment,
-      });
-      await probe(server.port);
-      if (start > 0) timesMs.get(subject)?.push(performance.now() - startedMs);
-      await server.stop();
+/** A program as a user starts it: with node, and without anything of the bench's in its process. */
+interface Program {
+  readonly name: string;
+  /** What node is told to run. */
+  readonly words: readonly string[];
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/** One start of a program. */
+interface Start {
+  readonly ms: number;
+  readonly cpuMs: number;
+  readonly rssBytes: number;
+}
+
+/**
+ * Measures programs from the start of the process to the answer to a first call, DeletePlant as Connect JSON: medians,
+ * of starts by turns. The first one is the floor.
+ */
+export async function measureColdStarts(): Promise<readonly StartFigures[]> {
+  const { command, programOf } = buildPrograms();
+  const folder = mkdtempSync(join(tmpdir(), "plantstore-bench-"));
+  const { serve, token } = prepareCommand(command, folder);
+  const programs: readonly Program[] = [
+    { name: "node:http", words: [programOf("node-http")], environment: {} },
+    { name: "@plantstore/gateway", words: [programOf("gateway")], environment: {} },
+    { name: "connect-node", words: [programOf("connect-node")], environment: {} },
+    serve,
+  ];
+  const seen = new Map<Program, Start[]>(programs.map((program) => [program, []]));
+  // A plant for each start, so that each call deletes one.
+  for (let plant = 0; plant <= starts; plant += 1) {
+    for (const program of programs) {
+      const start = await startOnce(program, token, plant);
+      if (plant > 0) seen.get(program)?.push(start);
       await delay(pauseMs);
     }
   }
-  const summaries = [...timesMs].map(([subject, times]) => ({ name: subject.name, ...summarise(times, Number) }));
-  const floor = summaries[0]?.median ?? Number.NaN;
-  return summaries.map(({ name, median: ms }) => ({ name, ms, timesFloor: ms / floor }));
+  rmSync(folder, { recursive: true });
+  return toFigures([...seen]);
+}
+
+/** Prepares a store in a file, a token of its own and a folder for compiled code; returns how to serve them. */
+function prepareCommand(command: string, folder: string): { readonly serve: Program; readonly token: string } {
+  const environment = {
+    TMPDIR: folder,
+    DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
+    PLANTSTORE_TOKEN_HASHES_FILE: join(folder, "token-hashes"),
+    PLANTSTORE_DRAIN_DELAY_MS: "0",
+    PORT: "0",
+  };
+  const run = (input: string, ...words: readonly string[]): string =>
+    execFileSync(process.execPath, [command, ...words], {
+      env: { ...process.env, ...environment },
+      input,
+      stdio: "pipe",
+    }).toString();
+  const plants = Array.from({ length: starts + 1 }, (_, plant) => `${String(plant)}\n`);
+  run("", "migrate");
+  run(plants.join(""), "import");
+  const token = run("", "token", "create", "bench").trim();
+  return { serve: { name: "plantstore serve", words: [command, "serve"], environment }, token };
+}
+
+async function startOnce({ name, words, environment }: Program, token: string, plant: number): Promise<Start> {
+  const startedMs = performance.now();
+  const child = spawn(process.execPath, words, {
+    env: { ...process.env, NODE_ENV: "production", ...environment },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const limit = setTimeout(() => child.kill("SIGKILL"), replyLimitMs);
+  const status = await callOnce(await portOf(child), token, plant);
+  const ms = performance.now() - startedMs;
+  if (status !== 200) throw new Error(`${name} answered ${String(status)}`);
+  const start = { ms, cpuMs: cpuMsOf(child.pid), rssBytes: usageOf(child.pid).rssBytes };
+  const ended = once(child, "exit");
+  child.kill();
+  await ended;
+  clearTimeout(limit);
+  return start;
+}
+
+/** Returns the port that a program names in a line on standard error. Rejects when it ends first. */
+async function portOf({ stderr }: ChildProcess): Promise<number> {
+  if (stderr === null) throw new Error("the program has no standard error");
+  const lines: string[] = [];
+  for await (const line of createInterface(stderr)) {
+    const port = /\bport\W+(\d+)/.exec(line)?.[1];
+    if (port !== undefined) return Number(port);
+    lines.push(line);
+  }
+  throw new Error(`the program ended: ${lines.join("\n")}`);
+}
+
+/** Deletes a plant, and returns the HTTP status of the answer. */
+async function callOnce(port: number, token: string, plant: number): Promise<number | undefined> {
+  const call = request({
+    port,
+    host: "127.0.0.1",
+    path: "/plantstore.v1.PlantService/DeletePlant",
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      "connect-protocol-version": "1",
+    },
+    agent: false,
+  });
+  call.end(JSON.stringify({ id: String(plant) }));
+  const [answer]: IncomingMessage[] = await once(call, "response");
+  answer?.resume();
+  return answer?.statusCode;
+}
+
+/** What all threads of a process have run, in ms: the times of a process in /proc count in steps of ten. */
+function cpuMsOf(pid: number | undefined): number {
+  const threads = `/proc/${String(pid)}/task`;
+  // Documentation/scheduler/sched-stats.rst: the first figure of a task is its time on a CPU, in ns.
+  const timesNs = readdirSync(threads).map((thread) =>
+    Number.parseInt(readFileSync(join(threads, thread, "schedstat"), "latin1"), 10),
+  );
+  return timesNs.reduce((sum, ns) => sum + ns, 0) / nsPerMs;
+}
+
+const nsPerMs = 1e6;
+
+function toFigures(programs: readonly (readonly [Program, readonly Start[]])[]): readonly StartFigures[] {
+  const medians = programs.map(([{ name }, all]) => ({
+    name,
+    ms: median(all.map(({ ms }) => ms)),
+    cpuMs: median(all.map(({ cpuMs }) => cpuMs)),
+    rssBytes: median(all.map(({ rssBytes }) => rssBytes)),
+  }));
+  const [floor] = medians;
+  return medians.map((each) => ({
+    ...each,
+    timesFloor: each.ms / (floor?.ms ?? Number.NaN),
+    rssTimesFloor: each.rssBytes / (floor?.rssBytes ?? Number.NaN),
+  }));
 }

@@ -9,8 +9,8 @@ export interface Figures {
   readonly calls?: Readonly<Record<string, CallFigures>>;
   /** Latency at fixed rates, by protocol. */
   readonly rates?: Readonly<Record<string, readonly RateFigures[]>>;
-  /** From the start of the process to the first answer, by the name of the scenario. */
-  readonly starts?: Readonly<Record<string, readonly StartFigures[]>>;
+  /** From the start of the process to the first answer; the first one is the floor. */
+  readonly starts?: readonly StartFigures[];
   /** Resident memory after many calls, by the name of the scenario. */
   readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
   /** How long a list of 10 MB keeps others waiting, by the name of the scenario. */
@@ -58,11 +58,14 @@ export interface RateFigures {
   readonly steps: readonly { readonly requestsPerS: number; readonly latencyUs: Percentiles }[];
 }
 
-/** How soon one server answers. */
+/** How soon one program answers, and what it has used by then: medians of its starts. */
 export interface StartFigures {
   readonly name: string;
   readonly ms: number;
   readonly timesFloor: number;
+  readonly cpuMs: number;
+  readonly rssBytes: number;
+  readonly rssTimesFloor: number;
 }
 
 /** How long a small request waits on one server while a long answer is made and sent. */

@@ -34,7 +34,7 @@ const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--again
   NAMES: ${all.map(({ name }) => name).join(",")}
 npm run bench -- --watched  what metrics, traces at 1 %, and both cost; by default over ${watchedNames.join(", ")}
 npm run bench -- --rates    latency at one rate after the other
-npm run bench -- --start    time to the first answer
+npm run bench -- --start    time, CPU time and memory to the first answer
 npm run bench -- --memory   resident memory after one and two million calls
 npm run bench -- --stalls   how long a list of 10 MB keeps other callers waiting
 npm run bench -- --workers  what a call costs two processes on one port
@@ -48,9 +48,10 @@ if (values.help) console.log(usage);
 else await run();
 
 async function run(): Promise<void> {
+  if (values.start) return take({ starts: await measureColdStarts() });
   if (!canPin) console.log("There is no taskset: server and load share cores, and the figures mean less.");
-  // How soon a server starts, what it holds on to and at which rate is not asked with large messages.
-  const ofCalls = values.start || values.memory || values.rates || values.workers;
+  // What a server holds on to and at which rate is not asked with large messages.
+  const ofCalls = values.memory || values.rates || values.workers;
   const measured = ofCalls ? scenarios : all;
   const only = values.only?.split(",") ?? defaultNames(ofCalls);
   for (const scenario of measured.filter(({ name }) => only?.includes(name) ?? true)) {
@@ -65,14 +66,12 @@ function defaultNames(ofCalls: boolean): readonly string[] | undefined {
   if (values.stalls) return ["rest-list-100-books"];
   if (!ofCalls) return undefined;
   if (values.memory) return ["grpc"];
-  if (values.workers) return ["rest"];
-  return values.start ? ["connect"] : ["rest", "grpc"];
+  return values.workers ? ["rest"] : ["rest", "grpc"];
 }
 
 async function measure(scenario: Scenario): Promise<void> {
   const { name, subjects } = scenario;
   const own = subjects.find((subject) => subject.name === ownName);
-  if (values.start) return take({ starts: { [name]: await measureColdStarts(scenario) } });
   if (values.workers && own !== undefined) return take({ workers: await measureWorkers(scenario, own) });
   if (values.stalls) return take({ stalls: { [name]: await measureStalls(scenario) } });
   if (values.memory) return take({ memory: { [name]: await measureMemory(scenario) } });

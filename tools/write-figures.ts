@@ -9,6 +9,7 @@ import {
   readFigures,
   type ScaleFigures,
   type ServerFigures,
+  type StartFigures,
   type WorkerFigures,
 } from "../bench/figures.ts";
 import { type Costs, readCosts } from "../bench/scale/costs.ts";
@@ -40,12 +41,7 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   proxies: ({ calls }) => columnsTable(calls, proxiedCalls, "CPU µs a call (× Envoy)", ownInBold) ?? notYet,
   "json-streams": ({ calls }) => calls && jsonStreamTable(calls),
   rates: ({ rates }) => rates && rateTables(rates),
-  starts: ({ starts }) =>
-    starts?.["connect"] &&
-    formatRows(
-      ["first answer", "ms", "× floor"],
-      starts["connect"].map(({ name, ms, timesFloor }, at) => [nameOf(name, at), ms.toFixed(0), timesFloor.toFixed(2)]),
-    ),
+  starts: ({ starts }) => (starts ? startTable(starts) : notYet),
   stalls: ({ stalls }) =>
     stalls?.["rest-list-100-books"] &&
     formatRows(
@@ -229,6 +225,16 @@ function rateTables(rates: NonNullable<Figures["rates"]>): string {
     return formatRows([title, ...offered.map((rate) => rate.toLocaleString("en-US"))], rows);
   });
   return tables.join("\n\n");
+}
+
+function startTable(starts: readonly StartFigures[]): string {
+  const rows = starts.map(({ name, ms, timesFloor, cpuMs, rssBytes, rssTimesFloor }, at) => [
+    nameOf(name, at),
+    `${ms.toFixed(0)} (${timesFloor.toFixed(2)})`,
+    cpuMs.toFixed(0),
+    `${megabytes(rssBytes)} (${rssTimesFloor.toFixed(2)})`,
+  ]);
+  return formatRows(["", "first answer ms (× floor)", "CPU ms", "RSS MB (× floor)"], rows);
 }
 
 function memoryTable(servers: readonly MemoryFigures[]): string {
