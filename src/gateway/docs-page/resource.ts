@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
-import { brotliCompress, constants, gzip } from "node:zlib";
 import type { Endpoint } from "../calls/index.ts";
 import { negotiateCoding } from "../protocols/index.ts";
 
@@ -23,10 +22,18 @@ interface Representation {
 const codings = [
   {
     name: "br",
-    encode: (body: Uint8Array) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+    encode: (body: Uint8Array) => {
+      const { brotliCompress, constants } = nodeZlib();
+      return promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } });
+    },
   },
-  { name: "gzip", encode: (body: Uint8Array) => promisify(gzip)(body, { level: 9 }) },
+  { name: "gzip", encode: (body: Uint8Array) => promisify(nodeZlib().gzip)(body, { level: 9 }) },
 ] as const;
+
+/** Loaded for the first reader: node takes 3 ms and 3 MB for it. */
+function nodeZlib(): typeof import("node:zlib") {
+  return process.getBuiltinModule("node:zlib");
+}
 
 /**
  * Creates an endpoint that answers with a resource in the coding that the client prefers, or with 304 if the client has

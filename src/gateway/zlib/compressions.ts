@@ -1,35 +1,42 @@
 import { promisify } from "node:util";
-import * as zlib from "node:zlib";
+import type { ZstdOptions } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import { messageTooLarge, type StreamCompression } from "../protocols/index.ts";
 import { decodedPieceBytes, decodePieces, type ZlibCoding, zstdWindowLogMax } from "./decode-pieces.ts";
+import { nodeZlib } from "./node-zlib.ts";
 import { ZlibEncoder } from "./piece-encoder.ts";
 
 /** gzip (RFC 1952), under its name in `Content-Encoding`, `Grpc-Encoding` and `Connect-Content-Encoding`. */
-export const gzip: StreamCompression = createCompression("gzip", promisify(zlib.gzip), promisify(zlib.gunzip));
+export const gzip: StreamCompression = createCompression("gzip", () => {
+  const { gzip: deflate, gunzip } = nodeZlib();
+  return { deflate: promisify(deflate), inflate: promisify(gunzip) };
+});
 
-const compressBrotli = promisify(zlib.brotliCompress);
 // A mebibyte of JSON takes 37 ms, in gzip 24. Node's own quality of 11 makes half as many bytes, but takes 4.6 s.
-const brotliOptions = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 } };
+const brotliQuality = 4;
 
 /** Brotli (RFC 7932). */
-export const brotli: StreamCompression = createCompression(
-  "br",
-  (bytes) => compressBrotli(bytes, brotliOptions),
-  promisify(zlib.brotliDecompress),
-);
+export const brotli: StreamCompression = createCompression("br", () => {
+  const { brotliCompress, brotliDecompress, constants } = nodeZlib();
+  const compress = promisify(brotliCompress);
+  const options = { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } };
+  return { deflate: (bytes) => compress(bytes, options), inflate: promisify(brotliDecompress) };
+});
 
 /** Zstandard (RFC 8878), with windows of up to 8 MiB. */
-export const zstd: StreamCompression = createCompression(
-  "zstd",
-  promisify(zlib.zstdCompress),
-  promisify(zlib.zstdDecompress),
-  { params: { [zlib.constants.ZSTD_d_windowLogMax]: zstdWindowLogMax } },
-);
+export const zstd: StreamCompression = createCompression("zstd", () => {
+  const { zstdCompress, zstdDecompress, constants } = nodeZlib();
+  const options = { params: { [constants.ZSTD_d_windowLogMax]: zstdWindowLogMax } };
+  return { deflate: promisify(zstdCompress), inflate: promisify(zstdDecompress), options };
+});
 
-type Deflate = (bytes: Uint8Array) => Promise<Buffer>;
-type Inflate = (bytes: Uint8Array, options: zlib.ZstdOptions) => Promise<unknown>;
+/** The functions of a coding. */
+interface Functions {
+  readonly deflate: (bytes: Uint8Array) => Promise<Buffer>;
+  readonly inflate: (bytes: Uint8Array, options: ZstdOptions) => Promise<unknown>;
+  readonly options?: ZstdOptions;
+}
 
 /** The result of node's functions with the option `info`, which their types do not declare. */
 interface Inflated {
@@ -44,19 +51,17 @@ interface Inflated {
  * `decompress` throws `ResourceExhausted` above the limit, and `InvalidArgument` for bytes that are not of the format,
  * including bytes after its end.
  */
-function createCompression(
-  name: ZlibCoding,
-  deflate: Deflate,
-  inflate: Inflate,
-  options: zlib.ZstdOptions = {},
-): StreamCompression {
+function createCompression(name: ZlibCoding, load: () => Functions): StreamCompression {
+  let loaded: Functions | undefined;
+  const functions = (): Functions => (loaded ??= load());
   return {
     name,
-    compress: async (bytes) => new Uint8Array(await deflate(bytes)),
+    compress: async (bytes) => new Uint8Array(await functions().deflate(bytes)),
     decompress: async (bytes, readMaxBytes) => {
       // Some clients send an empty message as no bytes, although no format has an empty form.
       if (bytes.byteLength === 0) return new Uint8Array(0);
       try {
+        const { inflate, options } = functions();
         const all = { ...options, chunkSize: decodedPieceBytes, maxOutputLength: readMaxBytes, info: true };
         const input = name === "br" ? narrowWindow(bytes, readMaxBytes) : bytes;
         const { buffer, engine } = (await inflate(input, all)) as Inflated;

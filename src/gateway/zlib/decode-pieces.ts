@@ -1,8 +1,9 @@
 import { addAbortSignal } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import * as zlib from "node:zlib";
+import type { BrotliDecompress, Gunzip, ZstdDecompress } from "node:zlib";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
+import { nodeZlib } from "./node-zlib.ts";
 import { takeWindow } from "./window-budget.ts";
 
 /** The largest Zstandard window accepted, as an exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3). */
@@ -12,15 +13,15 @@ export const zstdWindowLogMax = 23;
 /** Bytes decompressed at a time. With node's default of 16 KiB a message of 4 MiB takes twice the CPU. */
 export const decodedPieceBytes: number = 64 * 1024;
 
-type Decoder = zlib.Gunzip | zlib.BrotliDecompress | zlib.ZstdDecompress;
+type Decoder = Gunzip | BrotliDecompress | ZstdDecompress;
 
 const openDecoder = {
-  gzip: (): Decoder => zlib.createGunzip({ chunkSize: decodedPieceBytes }),
-  br: (): Decoder => zlib.createBrotliDecompress({ chunkSize: decodedPieceBytes }),
+  gzip: (): Decoder => nodeZlib().createGunzip({ chunkSize: decodedPieceBytes }),
+  br: (): Decoder => nodeZlib().createBrotliDecompress({ chunkSize: decodedPieceBytes }),
   zstd: (): Decoder =>
-    zlib.createZstdDecompress({
+    nodeZlib().createZstdDecompress({
       chunkSize: decodedPieceBytes,
-      params: { [zlib.constants.ZSTD_d_windowLogMax]: zstdWindowLogMax },
+      params: { [nodeZlib().constants.ZSTD_d_windowLogMax]: zstdWindowLogMax },
     }),
 };
 

@@ -1,25 +1,32 @@
-import * as zlib from "node:zlib";
+import type { BrotliCompress, Gzip, ZstdCompress } from "node:zlib";
 import type { PieceEncoder } from "../protocols/index.ts";
 import type { ZlibCoding } from "./decode-pieces.ts";
+import { nodeZlib } from "./node-zlib.ts";
 
-type Encoder = zlib.Gzip | zlib.BrotliCompress | zlib.ZstdCompress;
-
-const { constants } = zlib;
-
-// No test can tell: what zlib allocates is in no figure of node's, and varies with what it is given.
-const gzipSize = { windowBits: 14, memLevel: 7 };
-// No test can tell: the same.
-const brSize = { [constants.BROTLI_PARAM_QUALITY]: 3, [constants.BROTLI_PARAM_LGWIN]: 15 };
-// No test can tell: the same.
-const zstdSize = { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_windowLog]: 15 };
+type Encoder = Gzip | BrotliCompress | ZstdCompress;
 
 // All flush after each write, so that a client can decode every message as soon as it is sent. Windows of 32 KiB at
 // most and quick levels: a stream holds its encoder as long as it is open, and with zlib's own settings that is up to
 // 860 KiB. These take 200 KiB (gzip, zstd) and 350 KiB (br), and still find what small messages repeat.
 const openEncoder = {
-  gzip: (): Encoder => zlib.createGzip({ flush: constants.Z_SYNC_FLUSH, ...gzipSize }),
-  br: (): Encoder => zlib.createBrotliCompress({ flush: constants.BROTLI_OPERATION_FLUSH, params: brSize }),
-  zstd: (): Encoder => zlib.createZstdCompress({ flush: constants.ZSTD_e_flush, params: zstdSize }),
+  gzip: (): Encoder => {
+    const { constants, createGzip } = nodeZlib();
+    // No test can tell: what zlib allocates is in no figure of node's, and varies with what it is given.
+    const size = { windowBits: 14, memLevel: 7 };
+    return createGzip({ flush: constants.Z_SYNC_FLUSH, ...size });
+  },
+  br: (): Encoder => {
+    const { constants, createBrotliCompress } = nodeZlib();
+    // No test can tell: the same.
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 3, [constants.BROTLI_PARAM_LGWIN]: 15 };
+    return createBrotliCompress({ flush: constants.BROTLI_OPERATION_FLUSH, params });
+  },
+  zstd: (): Encoder => {
+    const { constants, createZstdCompress } = nodeZlib();
+    // No test can tell: the same.
+    const params = { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_windowLog]: 15 };
+    return createZstdCompress({ flush: constants.ZSTD_e_flush, params });
+  },
 };
 
 /** An encoder on node's zlib. */
