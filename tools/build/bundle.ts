@@ -60,6 +60,8 @@ export async function bundle(
     preserveEntrySignatures: "strict",
     output: {
       dir: built,
+      // An import of a module of node's, other than a `require`, has node load whatever its lazy exports stand for.
+      ...(included.length > 0 && { format: "cjs", strict: true }),
       minify: false,
       comments: included.length === 0,
       sourcemap: hasSourceMaps,

@@ -96,6 +96,7 @@ for (const [folder, more] of Object.entries(packages)) {
     const files = [...commands.map((path) => `${path}.ts`), ...started].map((file) => join(folder, file));
     const command = join(built, "command");
     const { files: included } = await bundle(manifest, sourceFolder, files, command, { included: ofCommands });
+    writeFileSync(join(command, "package.json"), '{ "type": "commonjs" }\n');
     writeNotice(readFileSync(join(source, "cli/NOTICE"), "utf8"), included, join(command, "NOTICE"));
   }
   for (const [from, to] of Object.entries(others)) {

@@ -7,9 +7,13 @@ if (!isSupportedNode(process.versions.node)) {
   process.exit(1);
 }
 
-const { keepCompiledCode } = await import("./compile-cache.ts");
-keepCompiledCode();
-const { processTerminal } = await import("./process-terminal.ts");
-const { runCommandLine } = await import("./run-command-line.ts");
+void run();
 
-process.exitCode = await runCommandLine(process.argv.slice(2), processTerminal());
+// Without `await` outside of it, because the package has the command as CommonJS.
+async function run(): Promise<void> {
+  const { keepCompiledCode } = await import("./compile-cache.ts");
+  keepCompiledCode();
+  const { processTerminal } = await import("./process-terminal.ts");
+  const { runCommandLine } = await import("./run-command-line.ts");
+  process.exitCode = await runCommandLine(process.argv.slice(2), processTerminal());
+}
