@@ -108,7 +108,12 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
 ];
 
 /** Files that rooms are entered by besides their indexes. */
-const entries: readonly string[] = ["gateway/create-proxy.ts"];
+const entries: readonly string[] = [
+  "gateway/create-proxy.ts",
+  // Before everything else is loaded.
+  "plantstore/server/begin-storage.ts",
+  "plantstore/plants/sqlite/storage-thread.ts",
+];
 
 /** Longest first, so that "gateway/rest" is found before "gateway". */
 const rooms = [...new Set(arrows.flatMap(({ from, to }) => [from, ...to]))].toSorted((a, b) => b.length - a.length);

@@ -3,20 +3,14 @@ import type { Upkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 
-/** The `workerData` of the thread. */
-export interface StorageThreadData {
-  readonly options: DatabaseOptions;
-  /** The memory of its `ThreadWakeUp`. */
-  readonly wakeUp: SharedArrayBuffer;
-}
-
-/** A question of the store. The answer to `close` is the end of the thread. */
+/** A question of the store. The first one is `open`; the answer to `close` is the end of the thread. */
 export type Question =
+  | { readonly kind: "open"; readonly options: DatabaseOptions }
   | { readonly kind: "delete"; readonly batch: DeleteBatch }
   | { readonly kind: "try-to-write" }
   | { readonly kind: "close" };
 
-/** A message of the thread: first whether the file is open, then a reply to each question, and upkeep at any time. */
+/** A message of the thread: a reply to each question, and upkeep at any time. */
 export type Reply =
   | { readonly kind: "open" }
   | { readonly kind: "not-open"; readonly message: string }

@@ -7,27 +7,43 @@ import type { OnUpkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
-import type { Question, Reply, StorageThreadData } from "./storage-messages.ts";
+import type { Question, Reply } from "./storage-messages.ts";
 
 /** The storage thread as seen by the store. It replies to questions in their order. */
 export class StorageThread {
-  readonly #worker: Worker;
-  readonly #wakeUp: ThreadWakeUp;
-  readonly #end = Promise.withResolvers<string>();
-  /** The callers that wait for a reply, in the order of their questions; the first waits for the file to be open. */
-  readonly #waiting = [Promise.withResolvers<Reply>()];
-  #hasEnded = false;
+  /** The next one that opens a file. */
+  static #begun: StorageThread | undefined;
 
-  private constructor(worker: Worker, wakeUp: ThreadWakeUp, onUpkeep: OnUpkeep | undefined) {
-    this.#worker = worker;
-    this.#wakeUp = wakeUp;
-    worker.on("message", (reply: Reply) => {
-      if (reply.kind === "upkeep") onUpkeep?.(reply.upkeep);
+  readonly #worker: Worker;
+  readonly #wakeUp = new ThreadWakeUp();
+  readonly #end = Promise.withResolvers<string>();
+  /** The callers that wait for a reply, in the order of their questions. */
+  readonly #waiting: PromiseWithResolvers<Reply>[] = [];
+  #onUpkeep: OnUpkeep | undefined;
+  #endReason: string | undefined;
+
+  private constructor() {
+    // From source the thread is TypeScript, in a build it is JavaScript, just like this module.
+    const entry = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
+    const { memory: workerData } = this.#wakeUp;
+    // Options of the process, such as a profiler or a module to preload, do not apply to this thread.
+    this.#worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: threadEnvironment() });
+    this.#worker.on("message", (reply: Reply) => {
+      if (reply.kind === "upkeep") this.#onUpkeep?.(reply.upkeep);
       else this.#waiting.shift()?.resolve(reply);
     });
     // Every error is followed by an exit, and only the first reason counts.
-    worker.on("error", (fault) => this.#onEnd(`the storage thread failed: ${String(fault)}`));
-    worker.on("exit", () => this.#onEnd("the storage thread has ended"));
+    this.#worker.on("error", (fault) => this.#onEnd(`the storage thread failed: ${String(fault)}`));
+    this.#worker.on("exit", () => this.#onEnd("the storage thread has ended"));
+  }
+
+  /**
+   * Begins a thread before it is known which file it opens, for the next {@link StorageThread.start}: it takes 20 ms, in
+   * which this one can do something else. It ends with the process if there is none.
+   */
+  static begin(): void {
+    StorageThread.#begun = new StorageThread();
+    StorageThread.#begun.#worker.unref();
   }
 
   /**
@@ -36,15 +52,12 @@ export class StorageThread {
    * @throws StoreOpenError naming the file and what is wrong with it
    */
   static async start(options: DatabaseOptions, onUpkeep?: OnUpkeep): Promise<StorageThread> {
-    // From source the thread is TypeScript, in a build it is JavaScript, just like this module.
-    const entry = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
-    const wakeUp = new ThreadWakeUp();
-    const workerData: StorageThreadData = { options, wakeUp: wakeUp.memory };
-    // Options of the process, such as a profiler or a module to preload, do not apply to this thread.
-    const worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: threadEnvironment() });
-    const thread = new StorageThread(worker, wakeUp, onUpkeep);
-    const opened = await thread.#waiting[0]?.promise;
-    if (opened?.kind === "not-open") throw new StoreOpenError(opened.message);
+    const thread = StorageThread.#begun ?? new StorageThread();
+    StorageThread.#begun = undefined;
+    thread.#worker.ref();
+    thread.#onUpkeep = onUpkeep;
+    const opened = await thread.#ask({ kind: "open", options });
+    if (opened.kind === "not-open") throw new StoreOpenError(opened.message);
     return thread;
   }
 
@@ -74,7 +87,7 @@ export class StorageThread {
   }
 
   #ask(question: Question): Promise<Reply> {
-    if (this.#hasEnded) return Promise.reject(new Error("the storage thread has ended"));
+    if (this.#endReason !== undefined) return Promise.reject(new Error(this.#endReason));
     const reply = Promise.withResolvers<Reply>();
     this.#waiting.push(reply);
     this.#send(question);
@@ -87,7 +100,7 @@ export class StorageThread {
   }
 
   #onEnd(reason: string): void {
-    this.#hasEnded = true;
+    this.#endReason ??= reason;
     this.#end.resolve(reason);
     for (const reply of this.#waiting.splice(0)) reply.reject(new Error(reason));
   }

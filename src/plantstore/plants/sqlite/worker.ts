@@ -9,14 +9,14 @@ import type { StoreProblem } from "../store-health.ts";
 import { deletionsKeptMsDefault } from "../retention.ts";
 import { lastedSince, type Upkeep } from "../upkeep.ts";
 import { Alertness } from "./alertness.ts";
-import { openDatabase } from "./database.ts";
+import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
 import { onlyWhileSameFile, watchFileIdentity } from "./file-identity.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
 import { runInTransaction } from "./transaction.ts";
-import type { Question, Reply, StorageThreadData } from "./storage-messages.ts";
+import type { Question, Reply } from "./storage-messages.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this module is the storage thread of the SQLite store");
@@ -30,9 +30,12 @@ const reply = (message: Reply): void => port.postMessage(message);
  */
 const awakeMsMax = availableParallelism() > 1 ? 0.15 : 0;
 
-const { options, wakeUp: wakeUpMemory }: StorageThreadData = workerData;
-const work = prepareOrReport();
-if (work !== undefined) serve(work, new ThreadWakeUp(wakeUpMemory), port);
+// The memory of the process's own.
+const wakeUp = new ThreadWakeUp(workerData);
+const first = wakeUp.nextQuestion(port, Infinity);
+if (first?.kind !== "open") throw new Error("the first question is which file to open");
+const work = prepareOrReport(first.options);
+if (work !== undefined) serve(work, first.options, port);
 
 /** The functions that are prepared once the file is open. */
 interface Work {
@@ -42,7 +45,7 @@ interface Work {
   readonly dropOldDeletions: (nowMs: number) => number;
 }
 
-function prepareOrReport(): Work | undefined {
+function prepareOrReport(options: DatabaseOptions): Work | undefined {
   try {
     const onUpkeep = (upkeep: Upkeep): void => reply({ kind: "upkeep", upkeep });
     const begunMs = performance.now();
@@ -63,7 +66,7 @@ function prepareOrReport(): Work | undefined {
 /** Answers questions until it is told to close, and drops old records while there are none. */
 function serve(
   { db, findPlaceProblem, deleteBatch, dropOldDeletions }: Work,
-  wakeUp: ThreadWakeUp,
+  { lockTimeoutMs }: DatabaseOptions,
   questions: MessagePort,
 ): void {
   let nextDropMs = performance.now() + dropOldDeletions(Date.now());
@@ -83,9 +86,11 @@ function serve(
       case "delete":
         return reply({ kind: "deleted", result: deleteBatch(question.batch) });
       case "try-to-write":
-        return reply({ kind: "tried", problem: findPlaceProblem() ?? tryToWrite(db, options.lockTimeoutMs) });
+        return reply({ kind: "tried", problem: findPlaceProblem() ?? tryToWrite(db, lockTimeoutMs) });
       case "close":
         return db.close();
+      case "open":
+        throw new Error("the file is open already");
       default:
         // A question without a case does not compile; it would never be answered.
         question satisfies never;
