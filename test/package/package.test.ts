@@ -108,6 +108,12 @@ test.each(["@bufbuild/protobuf", "@connectrpc/connect", "jose", "pino", "sonic-b
   },
 );
 
+test("the unit of systemd starts a file that the package has", () => {
+  const unit = readFileSync("deploy/systemd/plantstore.service", "utf8");
+  const [, file = "none"] = /^ExecStart=.*\/(node_modules\/\S+) serve$/m.exec(unit) ?? [];
+  expect(existsSync(join(user.path, file))).toBe(true);
+});
+
 test.each([
   { subpath: "@plantstore/gateway", source: gateway },
   { subpath: "@plantstore/gateway/docs-page", source: docsPage },
