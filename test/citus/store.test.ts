@@ -456,8 +456,14 @@ describe("on Citus", () => {
        SELECT id, '', '', gen_random_uuid() FROM generate_series(0, 9) AS id`,
     );
     const { session, placement } = await openCitusSession(url);
-    await expect(placement.dropOldRecords(session, 3_600_000, 1_000)).resolves.toEqual({ count: 150, isMore: false });
-    await expect(placement.dropOldRecords(session, 3_600_000, 1_000)).resolves.toEqual({ count: 0, isMore: false });
+    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+      count: 150,
+      isMore: false,
+    });
+    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+      count: 0,
+      isMore: false,
+    });
     await session.close();
     await using database = await openPostgresDatabase(url);
     expect((await collect(database.listDeletions())).flat()).toHaveLength(60);
@@ -471,8 +477,14 @@ describe("on Citus", () => {
        SELECT unnest(ARRAY(SELECT generate_series(1, 1001)::bigint)), '2020-01-01', '', '', gen_random_uuid()`,
     );
     const { session, placement } = await openCitusSession(url);
-    await expect(placement.dropOldRecords(session, 3_600_000, 1_000)).resolves.toEqual({ count: 1_000, isMore: true });
-    await expect(placement.dropOldRecords(session, 3_600_000, 1_000)).resolves.toEqual({ count: 1, isMore: false });
+    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+      count: 1_000,
+      isMore: true,
+    });
+    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+      count: 1,
+      isMore: false,
+    });
     await session.close();
   });
 
@@ -489,7 +501,7 @@ describe("on Citus", () => {
     await lock.query("SELECT FROM deletions WHERE plant_id = 1 FOR UPDATE");
     const drop = async (): Promise<number> => {
       const { session, placement } = await openCitusSession(url);
-      const { count } = await placement.dropOldRecords(session, 3_600_000, 1_000);
+      const { count } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
       await session.close();
       return count;
     };

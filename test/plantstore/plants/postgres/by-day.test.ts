@@ -95,6 +95,27 @@ describe("records by day", () => {
     expect(await recordsOf(url)).toEqual({ [String(days[2])]: 20 });
   });
 
+  test("with a key leave slice by slice, and the key is then free, while those in the same places of days stay", async () => {
+    const url = await server.createPlants([1n, 2n]);
+    const day = await addDay(url, -1, 30_000);
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, idempotency_key)
+       SELECT id, now() - interval '100 days', '', '', gen_random_uuid(), ':key-' || id FROM generate_series(1, 30000) AS id`,
+    );
+    const call = deleteCall({ idempotencyKey: ":key-9" });
+    const before = await openPostgresStore({ url, deletionsKeptMs: 101 * 24 * hourMs });
+    await expect(before.delete(1n, call)).rejects.toThrow(/idempotency/i);
+    await before.close();
+    expect(await dropOnce(url, 90 * 24 * hourMs)).toMatchObject([{ kind: "records-dropped", count: 30_000 }]);
+    expect(await recordsOf(url)).toEqual({ [day]: 30_000 });
+    const after = await openPostgresStore({ url });
+    await expect(after.delete(1n, call)).resolves.toBe(true);
+    await expect(after.delete(2n, call)).rejects.toThrow(/idempotency/i);
+    await after.close();
+    expect(await recordsOf(url)).toEqual({ [day]: 30_000, deletions_by_row: 1 });
+  });
+
   test("do not leave while somebody reads them, who holds up no deletion", async () => {
     const url = await server.createPlants([1n, 2n]);
     const old = await addDay(url, -100, 5);

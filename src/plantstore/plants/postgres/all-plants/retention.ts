@@ -6,9 +6,9 @@ import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
-// Rows per transaction: twenty milliseconds, and too few to hold up a standby. Of a thousand, half as many are dropped in
-// a second.
-const sliceMax = 5_000;
+// Rows per transaction: twenty milliseconds and five megabytes of the log, too few to hold up a standby. Of five thousand,
+// half as many are dropped in a second, because each slice waits for the disk.
+const sliceMax = 20_000;
 
 // How often a lock on a table is tried to get, and the milliseconds in between, in which deletions go on. What is locked
 // for longer is told, and tried again at the next interval.
@@ -61,6 +61,7 @@ export class Retention {
     const begunMs = performance.now();
     let count = 0;
     let problem: string | undefined;
+    let fromS: number | undefined;
     // A dump that keeps days from being dropped keeps no row of others.
     const works = [
       async () => {
@@ -68,7 +69,11 @@ export class Retention {
         return nothing;
       },
       async () => (await placement().days?.dropOld(session, keptMs)) ?? nothing,
-      () => placement().dropOldRecords(session, keptMs, sliceMax),
+      async () => {
+        const dropped = await placement().dropOldRecords(session, keptMs, { max: sliceMax, fromS });
+        fromS = dropped.reachedS;
+        return dropped;
+      },
     ];
     for (const work of works) {
       try {

@@ -69,8 +69,8 @@ export function citusPlacement(shards: Shards, isByDay: boolean): Placement {
     findKeyRecords: (session, keyed) =>
       session.query(lookForKeysSql, [keysOf(keyed), toArray(keyed.map(({ id }) => id))]),
     days: isByDay ? spreadDays : undefined,
-    dropOldRecords: async (session, keptMs, sliceMax) => {
-      const limit = Math.min(sliceMax, droppedMax);
+    dropOldRecords: async (session, keptMs, { max }) => {
+      const limit = Math.min(max, droppedMax);
       const old = await session.query(oldRecordsSql(inAllDays), [`${keptMs} milliseconds`, limit]);
       if (old.length === 0) return { count: 0, isMore: false };
       const [ids, seqs] = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);

@@ -48,10 +48,10 @@ export interface Placement {
   /** The partitions of deletion records by day; `undefined` where these are in one table. */
   readonly days: RecordDays | undefined;
   /**
-   * Deletes the oldest of the deletion records outside of days that are older than `keptMs` by the clock of the
-   * database, in one transaction of at most `sliceMax`.
+   * Deletes a slice of the deletion records outside of days that are older than `keptMs` by the clock of the database,
+   * the oldest first, in one transaction.
    */
-  dropOldRecords(session: Session, keptMs: number, sliceMax: number): Promise<Dropped>;
+  dropOldRecords(session: Session, keptMs: number, slice: Slice): Promise<Dropped>;
   /** Checks, without a write, that deletions would be durable on each worker that can be reached. */
   checkWorkers(session: Session): Promise<void>;
   /**
@@ -69,10 +69,20 @@ export interface RecordDays {
   dropOld(session: Session, keptMs: number): Promise<Dropped>;
 }
 
+/** Some of the old deletion records. */
+export interface Slice {
+  /** The most of them. */
+  readonly max: number;
+  /** The {@link Dropped.reachedS} of the slice before. */
+  readonly fromS?: number | undefined;
+}
+
 /** The deletion records that one statement has dropped. */
 export interface Dropped {
   /** How many; of a large day, about. */
   readonly count: number;
   /** Whether there may be more to drop. */
   readonly isMore: boolean;
+  /** The time of the last of them, in whole seconds since 1970, if the next slice begins there. */
+  readonly reachedS?: number;
 }
