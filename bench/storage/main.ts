@@ -75,7 +75,7 @@ for (const name of names.filter((grouped) => !grouped.endsWith("single"))) {
   const grpc = await measureGrpc(name, place, seconds);
   const gone = plants - (await countPlants(name, place));
   if (name !== "memory" && gone !== grpc.requests) throw new Error(`${grpc.requests} answers, and ${gone} plants gone`);
-  const alone = await measureAlone(name, await prepare(name, plants), seconds);
+  const { perS: alone } = await measureAlone(name, await prepare(name, plants), seconds);
   const perS = grpc.requests / grpc.durationS;
   const { p50, p99 } = grpc.latencyUs;
   const share = `${((perS / alone) * 100).toFixed(0)} %`;

@@ -1,10 +1,13 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { disablePretenuring } from "../../src/plantstore/cli/disable-pretenuring.ts";
+import { percentilesOf } from "../load/load.ts";
 import { scattered } from "./scattered.ts";
 import { isStoreName, type Place, stores } from "./stores.ts";
 
 // A store without a server: as many callers as the load has, each deleting one plant after the other, with a pause in
-// between if one is given, in milliseconds. Prints deletions, how many a second, and the CPU time of the process in µs.
+// between if one is given, in milliseconds. Prints deletions, how many a second, how long they took, and the CPU time of
+// the process, in µs.
 
 const [name = "", place = "{}", callers = "256", seconds = "5", pauseMs = "0"] = process.argv.slice(2);
 if (!isStoreName(name)) throw new Error(`there is no store ${name}`);
@@ -19,17 +22,23 @@ const startedMs = performance.now();
 const startedCpu = process.cpuUsage();
 const endMs = startedMs + Number(seconds) * 1_000;
 let deleted = 0;
+const latencies: number[] = [];
 await Promise.all(Array.from({ length: Number(callers) }, callOneAfterAnother));
 const { user, system } = process.cpuUsage(startedCpu);
 const perS = (deleted / (performance.now() - startedMs)) * 1_000;
-process.stdout.write(JSON.stringify({ deleted, perS, cpuUs: user + system }));
+process.stdout.write(
+  JSON.stringify({ deleted, perS, latencyUs: percentilesOf(Float64Array.from(latencies)), cpuUs: user + system }),
+);
 await store.close();
 
 async function callOneAfterAnother(): Promise<void> {
   for (let requestId = 0; performance.now() < endMs; requestId++) {
     const { value: id, done } = ids.next();
     if (done === true) return;
-    if (await store.delete(id, { subject: "bench", requestId: String(requestId), context })) deleted++;
+    const idempotencyKey = where.hasKeys === true ? randomUUID() : undefined;
+    const beganMs = performance.now();
+    if (await store.delete(id, { subject: "bench", requestId: String(requestId), context, idempotencyKey })) deleted++;
+    latencies.push((performance.now() - beganMs) * 1_000);
     if (pauseMs !== "0") await sleep(Number(pauseMs));
   }
 }

@@ -16,6 +16,8 @@ export interface Place {
   readonly file: string;
   readonly url: string;
   readonly plants: number;
+  /** Whether each deletion has an idempotency key. */
+  readonly hasKeys?: boolean;
 }
 
 /** The name of a store in the comparison. */

@@ -48,11 +48,16 @@ export async function measureGrpc(name: StoreName, place: Place, seconds: number
   return JSON.parse(await runTool([process.execPath, pathOf("grpc-client.ts"), JSON.stringify(order)], seconds));
 }
 
-/** Deletes with 256 callers from a store without a server, and returns the deletions a second. */
-export async function measureAlone(name: StoreName, place: Place, seconds: number): Promise<number> {
+/** What a store without a server has done. */
+export interface Alone {
+  readonly perS: number;
+  readonly latencyUs: Percentiles;
+}
+
+/** Deletes with 256 callers from a store without a server. */
+export async function measureAlone(name: StoreName, place: Place, seconds: number): Promise<Alone> {
   const args = [pathOf("store-alone.ts"), name, JSON.stringify(place), "256", String(seconds)];
-  const { perS }: { readonly perS: number } = JSON.parse(await runTool([process.execPath, ...args], seconds));
-  return perS;
+  return JSON.parse(await runTool([process.execPath, ...args], seconds));
 }
 
 /** A server with a store, in a process of its own. Dispose of it with `await using`. */
