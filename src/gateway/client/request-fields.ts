@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { noBytes } from "../carriers/index.ts";
+import { noBytes, unpooled } from "../carriers/index.ts";
 import { encodeVarying } from "../http2/index.ts";
 
 /** Fields in the forms of which `Headers` can be made. */
@@ -11,6 +11,9 @@ export interface RequestFields {
   readonly fields: readonly string[];
   /** Whether `user-agent` is among them. */
   readonly namesProgram: boolean;
+  /** Whether they are those of several calls, and then what they were encoded to. */
+  isShared?: boolean;
+  block?: Uint8Array;
 }
 
 /** The fields of most calls. */
@@ -49,15 +52,17 @@ const ownFields: ReadonlySet<string> = new Set([
  * @throws ConnectError `InvalidArgument` for a field that HTTP does not allow
  */
 export function encodeRequestFields(
-  { fields }: RequestFields,
+  request: RequestFields,
   timeoutMs: number | undefined,
   attemptsBefore: number,
 ): Uint8Array {
+  const { fields } = request;
   try {
     const timeout = timeoutMs === undefined ? noBytes : timeoutBlock(timeoutMs);
     const attempts = attemptsBefore === 0 ? fields : [...fields, "grpc-previous-rpc-attempts", String(attemptsBefore)];
     if (attempts.length === 0) return timeout;
-    const block = encodeVarying(attempts);
+    const isWhole = request.isShared === true && attemptsBefore === 0;
+    const block = isWhole ? (request.block ??= unpooled(encodeVarying(fields))) : encodeVarying(attempts);
     return timeoutMs === undefined ? block : Buffer.concat([block, timeout]);
   } catch (error) {
     throw new ConnectError("a header field is not allowed", Code.InvalidArgument, undefined, undefined, error);

@@ -88,9 +88,8 @@ export async function onlyAnswer(messages: AsyncIterable<Message>): Promise<Mess
 function initOf(target: ForwardTarget, context: HandlerContext): CallInit {
   const { upstream, method, retries } = target;
   const fields = forwardHeader(context, target.requestFields);
-  const namesProgram = fields.some((name, at) => at % 2 === 0 && name === "user-agent");
   const timeoutMs = timeoutOf(target, context, method.desc);
-  return { upstream, method, fields: { fields, namesProgram }, signal: endOf(context), timeoutMs, retries };
+  return { upstream, method, fields, signal: endOf(context), timeoutMs, retries };
 }
 
 function timeoutOf(

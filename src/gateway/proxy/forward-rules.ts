@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { Code } from "@connectrpc/connect";
 import type { AdmitRequest } from "../calls/index.ts";
 import { type HeaderFields, isToken, readHeaderField, requireField } from "../carriers/index.ts";
+import type { RequestFields } from "../client/index.ts";
 import { codedError, withCode } from "../errors/index.ts";
 import { clipped } from "./clipped.ts";
 
@@ -36,8 +37,8 @@ export interface ForwardedFields {
   readonly addsFields: boolean;
   /** Returns the fields to add for a request. Throws what the program does, and TypeError for names that none may have. */
   readonly added: (request: AdmitRequest) => AddedFields;
-  /** Returns the fields to pass on, in lower case: name, value, … */
-  readonly of: (fields: HeaderFields, added: AddedFields) => string[];
+  /** Returns the fields to pass on, of a list that may be that of many messages. */
+  readonly of: (fields: HeaderFields, added: AddedFields) => RequestFields;
 }
 
 // What the next message has its own of, and what gRPC reads: nobody sets it by hand (RFC 9110 §7.6.1).
@@ -60,6 +61,12 @@ const clientField = "x-forwarded-for";
 /** How many names are remembered. 1,000: more than callers have, and few enough for those that make them up. */
 const rememberedMax = 1_000;
 
+/** How many lists and addresses are remembered. 256: each list may have 16 KiB. */
+const listsMax = 256;
+
+/** No fields to add. */
+export const nothing: AddedFields = new Map();
+
 /**
  * Compiles rules.
  *
@@ -79,6 +86,7 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
     return rename.get(name) ?? name;
   };
   const clientName = direction === "request" ? byRules(clientField) : undefined;
+  const clientOf = clientName === undefined ? undefined : rememberClients(clientName);
   const choose = (name: string): string | undefined => {
     if (protocolFields.test(name) || ownFields[direction].test(name)) return undefined;
     const chosen = byRules(name);
@@ -95,9 +103,9 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
   return {
     addsFields: set !== undefined || clientName !== undefined,
     added: (request) => {
-      const added = new Map<string, string | undefined>();
-      const client = clientName === undefined ? undefined : addressOf(request);
-      if (clientName !== undefined && client !== undefined) added.set(clientName, client);
+      const ofClient = clientOf === undefined ? nothing : clientOf(request.peer.address);
+      if (rules.set === undefined) return ofClient;
+      const added = new Map(ofClient);
       for (const [name, value] of Object.entries(set?.(request) ?? {})) {
         requireSettable(name.toLowerCase());
         if (value !== undefined) requireField(name, value);
@@ -105,7 +113,7 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
       }
       return added;
     },
-    of: (fields, added) => {
+    of: rememberPassed((fields, added) => {
       const passed: string[] = [];
       const ofConnection = direction === "request" ? namesOfConnection(fields) : undefined;
       for (let at = 0; at < fields.length; at += 2) {
@@ -118,7 +126,7 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
       }
       for (const [name, value] of added) if (value !== undefined) passed.push(name, value);
       return passed;
-    },
+    }),
   };
 }
 
@@ -130,8 +138,43 @@ function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefine
   return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
 }
 
+/** Remembers what is passed on of a list: a connection has one for all heads that are the same, byte for byte. */
+function rememberPassed(pass: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["of"] {
+  const known = new Map<HeaderFields, { readonly added: AddedFields; readonly passed: RequestFields }>();
+  return (list, added) => {
+    const same = known.get(list);
+    if (same?.added === added) {
+      same.passed.isShared = true;
+      return same.passed;
+    }
+    const fields = pass(list, added);
+    const passed = {
+      fields,
+      namesProgram: fields.some((name, at) => at % 2 === 0 && name === "user-agent"),
+      isShared: false,
+    };
+    if (known.size >= listsMax) known.clear();
+    known.set(list, { added, passed });
+    return passed;
+  };
+}
+
+/** Remembers what says who calls, which is the same object for all calls from one address. */
+function rememberClients(name: string): (address: string) => AddedFields {
+  const known = new Map<string, AddedFields>();
+  return (address) => {
+    let fields = known.get(address);
+    if (fields !== undefined) return fields;
+    const client = addressOf(address);
+    fields = new Map(client === undefined ? [] : [[name, client]]);
+    if (known.size >= listsMax) known.clear();
+    known.set(address, fields);
+    return fields;
+  };
+}
+
 /** Returns the address of a caller, if it has one: behind a Unix socket it has none. */
-function addressOf({ peer: { address } }: AdmitRequest): string | undefined {
+function addressOf(address: string): string | undefined {
   if (isIP(address) === 0) return undefined;
   // RFC 4291 §2.5.5.2: how a socket for both kinds names an IPv4 address.
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;

@@ -1,11 +1,12 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { beginAnswer, requestOf } from "../calls/index.ts";
 import type { HeaderFields } from "../carriers/index.ts";
+import type { RequestFields } from "../client/index.ts";
 import { LazyHeaders } from "../protocols/index.ts";
-import type { AddedFields, ForwardedFields } from "./forward-rules.ts";
+import { type AddedFields, type ForwardedFields, nothing } from "./forward-rules.ts";
 
 /** Returns the fields of a call's header to pass on to the upstream. */
-export function forwardHeader(context: HandlerContext, fields: ForwardedFields): string[] {
+export function forwardHeader(context: HandlerContext, fields: ForwardedFields): RequestFields {
   const { requestHeader } = context;
   const sent = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
   return fields.of(sent, addedBy(context, fields));
@@ -14,8 +15,6 @@ export function forwardHeader(context: HandlerContext, fields: ForwardedFields):
 function addedBy(context: HandlerContext, { addsFields, added }: ForwardedFields): AddedFields {
   return addsFields ? added(requestOf(context)) : nothing;
 }
-
-const nothing: AddedFields = new Map();
 
 /** Where what an upstream answers besides messages goes: the header and trailer of the caller's answer. */
 export class AnswerMetadata {
@@ -34,14 +33,14 @@ export class AnswerMetadata {
   /** Takes the header section; not one that is all of the answer, which is a trailer. */
   header(fields: HeaderFields): void {
     if (this.#isComplete) return;
-    append(this.#context.responseHeader, this.#fields.of(fields, this.#added));
+    append(this.#context.responseHeader, this.#fields.of(fields, this.#added).fields);
     beginAnswer(this.#context);
   }
 
   /** Takes the trailer section. */
   trailer(fields: HeaderFields): void {
     this.#isComplete = true;
-    append(this.#context.responseTrailer, this.#fields.of(fields, nothing));
+    append(this.#context.responseTrailer, this.#fields.of(fields, nothing).fields);
   }
 }
 

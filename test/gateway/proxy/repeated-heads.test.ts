@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { ForwardRules } from "../../../src/gateway/create-proxy.ts";
+import type { Field } from "../../support/carriers/exchange.ts";
+import { openHttp2 } from "../../support/carriers/http2-connection.ts";
+import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
+import { startProxy } from "../../support/gateway/proxy.ts";
+import { envelope } from "../../support/gateway/scripted-http2-server.ts";
+
+// A connection has one list of fields for all heads that are the same, so what is passed on of it is remembered.
+
+const names = ["x-set", "x-color", "x-forwarded-for", "authorization"];
+
+/** What the upstream gets of these fields, call by call on one connection. */
+async function pass(heads: readonly (readonly Field[])[], rules: ForwardRules): Promise<unknown[]> {
+  const got: unknown[] = [];
+  await using upstream = await startGreenhouse({
+    getReading: (_, { requestHeader, timeoutMs }) => {
+      got.push([...names.map((name) => requestHeader.get(name)), timeoutMs() !== undefined]);
+      return {};
+    },
+  });
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  await using proxy = await startProxy(url, [GreenhouseService.file], { upstreamOptions: { metadata: rules } });
+  using http2 = await openHttp2(proxy.address);
+  for (const head of heads) {
+    const header = [["content-type", "application/grpc"], ["te", "trailers"], ...head] as const;
+    const path = "/greenhouse.v1.GreenhouseService/GetReading";
+    await http2.exchange({ httpMethod: "POST", path, header, body: envelope(new Uint8Array(0)) });
+  }
+  return got;
+}
+
+const red: readonly Field[] = [
+  ["x-color", "red"],
+  ["authorization", "Bearer a"],
+];
+const blue: readonly Field[] = [
+  ["x-color", "blue"],
+  ["grpc-timeout", "1H"],
+];
+const heads = [red, red, red, blue, red, blue, blue, blue];
+
+test("heads that are the same are passed on as the first of them, each with its own deadline", async () => {
+  expect(await pass(heads, {})).toEqual(
+    heads.map((head) =>
+      head === red ? [null, "red", "127.0.0.1", "Bearer a", false] : [null, "blue", "127.0.0.1", null, true],
+    ),
+  );
+});
+
+test("what is set is of each call, although heads are the same", async () => {
+  let calls = 0;
+  const set = (): Record<string, string> => ({ "x-set": String((calls += 1)) });
+  const got = await pass(heads, { set, deny: ["x-color", "x-forwarded-for"] });
+  expect(got).toEqual(
+    heads.map((head, at) => [String(at + 1), null, null, ...(head === red ? ["Bearer a", false] : [null, true])]),
+  );
+});
