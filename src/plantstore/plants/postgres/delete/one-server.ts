@@ -180,8 +180,10 @@ function placeOnOneServer(isByDay: boolean): Placement {
     findKeyRecords: (session, keyed) => session.query(lookForKeysSql, [keysOf(keyed)]),
     days: undefined,
     dropOldRecords: async (session, keptMs, { max, fromS = 0 }) => {
-      const [[count, reachedS] = []] = await session.query(dropRowsSql, [`${keptMs} milliseconds`, max, fromS]);
-      return { count: Number(count), isMore: Number(count) > 0, reachedS: Number(reachedS) };
+      const [row = []] = await session.query(dropRowsSql, [`${keptMs} milliseconds`, max, fromS]);
+      const [count = 0, reachedS = 0] = row.map(Number);
+      // Of a whole slice that a trigger keeps, none is dropped.
+      return { count, isMore: count > 0 || reachedS > fromS, reachedS };
     },
     // The settings of the server are checked with its schema.
     checkWorkers: () => Promise.resolve(),
