@@ -29,8 +29,9 @@ const costs = recordedCosts();
 const offMax = 0.25;
 
 describe("of points that were measured and are not in it, the plan says what was measured", () => {
-  test.each(checksOf(costs))("$name", ({ measured, planned }) => {
-    expect(Math.abs(planned / measured - 1)).toBeLessThan(offMax);
+  test.each(checksOf(costs))("$name", ({ name, measured, planned }) => {
+    const why = `${name}: ${planned} planned, ${measured} recorded: mend bench/scale/costs.ts, or record on a quieter machine`;
+    expect(Math.abs(planned / measured - 1), why).toBeLessThan(offMax);
   });
 
   test("of Citus, too", () => {
