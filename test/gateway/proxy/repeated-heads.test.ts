@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ForwardRules } from "../../../src/gateway/create-proxy.ts";
+import { compileForwardRules, nothing } from "../../../src/gateway/proxy/forward-rules.ts";
 import type { Field } from "../../support/carriers/exchange.ts";
+import { collectGarbage } from "../../support/carriers/held-bytes.ts";
 import { openHttp2 } from "../../support/carriers/http2-connection.ts";
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
 import { startProxy } from "../../support/gateway/proxy.ts";
@@ -56,4 +58,30 @@ test("what is set is of each call, although heads are the same", async () => {
   expect(got).toEqual(
     heads.map((head, at) => [String(at + 1), null, null, ...(head === red ? ["Bearer a", false] : [null, true])]),
   );
+});
+
+test("nothing is kept of a head, and the credentials in it, once its connection is closed", async () => {
+  const rules = compileForwardRules("request");
+  const begin = (): WeakRef<readonly string[]> => {
+    const head = ["authorization", "Bearer a"];
+    expect(rules.of(head, nothing)).toBe(rules.of(head, nothing));
+    return new WeakRef(head);
+  };
+  const head = begin();
+  // What a WeakRef was made of in this turn stays until its end.
+  await new Promise(setImmediate);
+  collectGarbage();
+  expect(head.deref()).toBeUndefined();
+  expect(rules.of(["x-color", "red"], nothing).fields).toEqual(["x-color", "red"]);
+});
+
+test("rules pass on what is theirs of a list that others have passed on", () => {
+  const head = ["x-color", "red", "x-size", "1"];
+  const passed = [{ deny: ["x-size"] }, { deny: ["x-color"] }].map((rules) =>
+    compileForwardRules("request", rules).of(head, nothing),
+  );
+  expect(passed.map(({ fields }) => fields)).toEqual([
+    ["x-color", "red"],
+    ["x-size", "1"],
+  ]);
 });
