@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type HeaderFields, RequestBody } from "../carriers/index.ts";
+import { type HeaderFields, RequestBody, unpooled } from "../carriers/index.ts";
 import type { ClientStream } from "../http2/client/index.ts";
 import { EnvelopeReader, LazyHeaders, readMessages } from "../protocols/index.ts";
 import { answerError } from "./call-status.ts";
@@ -120,7 +120,8 @@ export class StreamCall extends OutgoingCall {
     this.#keptBytes += envelope.byteLength;
     // Without a stream, what is kept is all that the next one will be sent; the input then waits.
     if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#kept = undefined;
-    else this.#kept.push(envelope);
+    // One that is passed on as it came is a slice of its chunk.
+    else this.#kept.push(unpooled(envelope));
   }
 
   /** Tells the caller's messages that nobody reads on. */
