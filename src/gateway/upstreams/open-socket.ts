@@ -65,11 +65,17 @@ function openTcp({ target }: UpstreamAddress): Socket {
   const memory = Buffer.allocUnsafeSlow(readBytesMax + 1).subarray(0, readBytesMax);
   const callback = (bytes: number): boolean => {
     const chunk = memory.subarray(0, bytes);
-    // No test can tell: messages in a small chunk of its own are kept as they are, instead of copied one by one.
-    return socket.emit("data", bytes < freedBytesMin ? Buffer.copyBytesFrom(chunk) : chunk);
+    return socket.emit("data", bytes < freedBytesMin ? unshared(chunk) : chunk);
   };
   const socket = connectTcp({ ...target, onread: { buffer: memory, callback } });
   return socket;
+}
+
+/** Copies a small chunk. In memory of its own, outside node's pool, its messages are kept instead of copied one by one. */
+function unshared(chunk: Buffer): Buffer {
+  const own = Buffer.allocUnsafeSlow(chunk.byteLength);
+  chunk.copy(own);
+  return own;
 }
 
 function openTls({ target, host }: UpstreamAddress, { secureContext, servername }: PreparedTls): Socket {
