@@ -21,14 +21,26 @@ export class OpaqueMessage implements Message {
 }
 
 /** One that has come in an envelope, uncompressed, and goes on in it. */
-class EnvelopedMessage extends OpaqueMessage {}
+class EnvelopedMessage extends OpaqueMessage {
+  readonly #received: Uint8Array;
+
+  constructor(typeName: string, bytes: Uint8Array) {
+    super(typeName, bytes);
+    this.#received = bytes;
+  }
+
+  /** The envelope; `undefined` if an interceptor, which types do not always stop, has set other bytes. */
+  get envelope(): Uint8Array | undefined {
+    return this.bytes === this.#received ? envelopeAround(this.bytes) : undefined;
+  }
+}
 
 function toOpaque(typeName: string, bytes: Uint8Array, isEnveloped: boolean | undefined): OpaqueMessage {
   return isEnveloped === true ? new EnvelopedMessage(typeName, bytes) : new OpaqueMessage(typeName, bytes);
 }
 
 function envelopeOf(message: unknown): Uint8Array | undefined {
-  return message instanceof EnvelopedMessage ? envelopeAround(message.bytes) : undefined;
+  return message instanceof EnvelopedMessage ? message.envelope : undefined;
 }
 
 /** Creates the codecs for the callers of a proxied RPC: bytes stay bytes, and JSON is read and written by descriptors. */

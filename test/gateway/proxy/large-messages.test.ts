@@ -1,7 +1,12 @@
+import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  GreenhouseService,
+  WaterBedRequestSchema,
+  WaterBedResponseSchema,
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { OpaqueMessage } from "../../../src/gateway/proxy/index.ts";
 import { collect } from "../../support/collect.ts";
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
@@ -23,7 +28,7 @@ const ways = [
   { name: "gRPC", create: createGrpcTransport, httpVersion: "2" },
 ] as const;
 
-describe.each(ways)("large messages of $name", ({ create, httpVersion }) => {
+describe.each(ways)("large messages of $name", ({ create: createTransport, httpVersion }) => {
   test("go through as they are, side by side", async () => {
     await using upstream = await startGreenhouse({
       waterBed: ({ note }) => ({ note }),
@@ -32,7 +37,10 @@ describe.each(ways)("large messages of $name", ({ create, httpVersion }) => {
       },
     });
     await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files);
-    const client = createClient(GreenhouseService, create({ baseUrl: proxy.baseUrl, httpVersion, acceptCompression }));
+    const client = createClient(
+      GreenhouseService,
+      createTransport({ baseUrl: proxy.baseUrl, httpVersion, acceptCompression }),
+    );
     const calls = notes.map(async (note) => (await client.waterBed({ note })).note === note);
     const streams = notes.map(async (sensor) =>
       (await collect(client.watchReadings({ sensor, count: 3 }))).every((reading) => reading.sensor === sensor),
@@ -55,4 +63,29 @@ test("what an interceptor has kept of a large message stays as it is", async () 
   for (const note of notes) await client.waterBed({ note });
   const bytes = kept.map((message) => (message instanceof OpaqueMessage ? message.bytes.byteLength : 0));
   expect(bytes.map((length, at) => length > (notes[at]?.length ?? 0))).toEqual(notes.map(() => true));
+});
+
+const replace: Interceptor = (next) => async (request) => {
+  Object.assign(request.message, {
+    bytes: toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note: "a" })),
+  });
+  const response = await next(request);
+  Object.assign(response.message, {
+    bytes: toBinary(WaterBedResponseSchema, create(WaterBedResponseSchema, { note: "b" })),
+  });
+  return response;
+};
+
+test("bytes that an interceptor sets are passed on instead of those that came", async () => {
+  const seen: string[] = [];
+  await using upstream = await startGreenhouse({
+    waterBed: ({ note }) => {
+      seen.push(note);
+      return { note };
+    },
+  });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, { interceptors: [replace] });
+  const transport = createGrpcTransport({ baseUrl: proxy.baseUrl, acceptCompression });
+  expect((await createClient(GreenhouseService, transport).waterBed({ note: "c" })).note).toBe("b");
+  expect(seen).toEqual(["a"]);
 });
