@@ -43,6 +43,17 @@ test("a thread that was begun opens nothing, and keeps no process, when the conf
   expect(existsSync(folder.file("plants.db"))).toBe(false);
 });
 
+test("a thread that cannot begin is told of in a line, as any store that does not open", async () => {
+  using folder = createTempFolder();
+  const environment = {
+    DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+    NODE_OPTIONS: "--permission --allow-fs-read=* --allow-fs-write=*",
+  };
+  await using run = startCommandLine(["serve"], folder.path, environment);
+  expect(await run.end()).toBe(1);
+  expect(run.stderr()).toMatch(/^plantstore: Access to this API has been restricted/m);
+});
+
 test("a thread that was begun and has failed is why the store does not open", async () => {
   using folder = createTempFolder();
   const started = once(process, "worker");

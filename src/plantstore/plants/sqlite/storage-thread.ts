@@ -42,7 +42,12 @@ export class StorageThread {
    * which this one can do something else. It ends with the process if there is none.
    */
   static begin(): void {
-    StorageThread.#begun = new StorageThread();
+    try {
+      StorageThread.#begun = new StorageThread();
+    } catch {
+      // Such as where node's permissions allow no thread: whoever starts one is told.
+      return;
+    }
     StorageThread.#begun.#worker.unref();
   }
 
