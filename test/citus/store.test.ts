@@ -488,6 +488,22 @@ describe("on Citus", () => {
     await session.close();
   });
 
+  test("a slice of the record that triggers keep whole is not tried again at once", async () => {
+    const url = await createStore();
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       SELECT unnest(ARRAY(SELECT generate_series(1, 1001)::bigint)), '2020-01-01', '', '', gen_random_uuid()`,
+    );
+    await addTrigger(url, { table: "deletions", when: "DELETE", sql: "RETURN NULL" });
+    const { session, placement } = await openCitusSession(url);
+    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+      count: 0,
+      isMore: false,
+    });
+    await session.close();
+  });
+
   test("of two processes that shorten the record at once, each counts what it has dropped", async () => {
     const url = await createStore();
     await runSql(

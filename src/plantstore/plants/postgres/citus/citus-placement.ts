@@ -74,7 +74,9 @@ export function citusPlacement(shards: Shards, isByDay: boolean): Placement {
       const old = await session.query(oldRecordsSql(inAllDays), [`${keptMs} milliseconds`, limit]);
       if (old.length === 0) return { count: 0, isMore: false };
       const [ids, seqs] = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
-      return { count: (await session.query(dropSql(inAllDays), [ids, seqs])).length, isMore: old.length === limit };
+      const { length: count } = await session.query(dropSql(inAllDays), [ids, seqs]);
+      // A slice that triggers keep whole would be the next one, too.
+      return { count, isMore: count > 0 && old.length === limit };
     },
     checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
     checkWrite: (session) =>
