@@ -93,6 +93,15 @@ async function addTrigger(url: string, { table, when, sql, at = "BEFORE", of, on
   }
 }
 
+/** Adds records of deletions in 2020, of plants from 1 on. */
+async function addOldRecords(url: string, count: number): Promise<void> {
+  await runSql(
+    url,
+    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+     SELECT unnest(ARRAY(SELECT generate_series(1, ${count})::bigint)), '2020-01-01', '', '', gen_random_uuid()`,
+  );
+}
+
 /** Bounds the waits for locks on the workers, too, until the end of the test. */
 async function setLockTimeout(url: string): Promise<void> {
   onTestFinished(() => runSql(url, "ALTER ROLE tester RESET lock_timeout").then(() => undefined));
@@ -471,11 +480,7 @@ describe("on Citus", () => {
 
   test("the record is shortened slice by slice", async () => {
     const url = await createStore();
-    await runSql(
-      url,
-      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
-       SELECT unnest(ARRAY(SELECT generate_series(1, 1001)::bigint)), '2020-01-01', '', '', gen_random_uuid()`,
-    );
+    await addOldRecords(url, 1_001);
     const { session, placement } = await openCitusSession(url);
     await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
       count: 1_000,
@@ -490,11 +495,7 @@ describe("on Citus", () => {
 
   test("a slice of the record that triggers keep whole is not tried again at once", async () => {
     const url = await createStore();
-    await runSql(
-      url,
-      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
-       SELECT unnest(ARRAY(SELECT generate_series(1, 1001)::bigint)), '2020-01-01', '', '', gen_random_uuid()`,
-    );
+    await addOldRecords(url, 1_001);
     await addTrigger(url, { table: "deletions", when: "DELETE", sql: "RETURN NULL" });
     const { session, placement } = await openCitusSession(url);
     await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({

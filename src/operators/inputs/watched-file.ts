@@ -62,11 +62,12 @@ function readTexts({ paths, limitBytes }: FileToWatch): Promise<ParseResult<read
 
 /** Resolves to all values in their order, or to the first problem. */
 async function allOf<T>(reading: readonly Promise<ParseResult<T>>[]): Promise<ParseResult<readonly T[]>> {
-  const results = await Promise.all(reading);
-  const refused = results.find(({ kind }) => kind === "problems");
-  return refused?.kind === "problems"
-    ? refused
-    : parsed(results.flatMap((read) => (read.kind === "value" ? [read.value] : [])));
+  const values: T[] = [];
+  for (const result of await Promise.all(reading)) {
+    if (result.kind === "problems") return result;
+    values.push(result.value);
+  }
+  return parsed(values);
 }
 
 function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
