@@ -8,7 +8,6 @@ import { file_transcoding_v1_echo } from "../../gen/transcoding/v1/echo_pb.ts";
 import { buildStep } from "../process/build-step.ts";
 import { projectFolder } from "../process/child-program.ts";
 import { type CommandLine, startProgram } from "../process/command-line.ts";
-import { openPython } from "../process/python.ts";
 import { toolsFolder } from "../process/tools-folder.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
@@ -51,21 +50,19 @@ export async function startGrpcProgram({ file, args, folder }: GrpcProgram): Pro
   }
 }
 
-/** The servers of {@link echoFiles} and {@link sinkFiles}, and how each is built; what an earlier run has built is taken. */
+/**
+ * The servers of {@link echoFiles} and {@link sinkFiles}, and how each is built; what an earlier run has built is taken.
+ * Those of grpcio and tonic are in `conformance/servers/`.
+ */
 export const echoServers: readonly EchoServer[] = [
-  { name: "grpc-go", build: () => buildGo("echo"), knownFailing: [] },
-  { name: "grpc-java", build: () => buildJava(), knownFailing: [] },
-  { name: "grpcio", build: () => buildPython(), knownFailing: [] },
-  // What it was given it says as null: prost-reflect has no NaN in JSON.
-  { name: "tonic", build: () => buildRust(), knownFailing: ["type.wrapper.double"] },
+  { name: "grpc-go", build: () => buildGo("echo") },
+  { name: "grpc-java", build: () => buildJava() },
 ];
 
 /** A server of another maker. */
 interface EchoServer {
   readonly name: string;
   readonly build: () => Promise<GrpcProgram>;
-  /** The cases of the transcoding suite that its own JSON fails, in which it says what it was given. */
-  readonly knownFailing: readonly string[];
 }
 
 /** Builds one of the programs of `test/proxy/go/`. */
@@ -81,18 +78,6 @@ async function buildJava(): Promise<GrpcProgram> {
   const classes = join(folder, "target/classes");
   const libraries = readFileSync(join(folder, "target/classpath"), "utf8").trim();
   return { file: "java", args: ["-cp", [classes, libraries].join(delimiter), "Echo", definitionsFile], folder };
-}
-
-async function buildPython(): Promise<GrpcProgram> {
-  const folder = layOut("python");
-  const programs = await openPython(join(folder, "requirements.txt"));
-  return { file: join(programs, "python"), args: ["echo.py", definitionsFile], folder };
-}
-
-async function buildRust(): Promise<GrpcProgram> {
-  const folder = layOut("rust");
-  await buildStep("cargo", ["build", "--locked"], { folder });
-  return { file: join(folder, "target/debug/plantstore-test-echo"), args: [definitionsFile], folder };
 }
 
 const definitionsFile = "definitions.binpb";
