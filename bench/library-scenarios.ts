@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { create, type DescMessage, equals, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import {
   BookSchema,
@@ -9,15 +10,24 @@ import {
   ListBooksResponseSchema,
 } from "../test/gen/library/v1/library_pb.ts";
 import type { LoadShape } from "./load/load.ts";
+import { library } from "./native-peers.ts";
 import { grpcAnswerProbe } from "./probe.ts";
 import { http2Load, ownName, server, type Scenario, type Subject } from "./scenarios.ts";
+import { buf } from "../test/support/clients/client-recipe.ts";
 import { booksMax, makeBook, makeBooks } from "../test/support/gateway/books.ts";
+import { buildStep } from "../test/support/process/build-step.ts";
 
 const subjects: readonly Subject[] = [
   server("node:http2", "servers/library-node-http2"),
   server(ownName, "servers/library"),
-  server("grpc-js", "servers/library-grpc-js"),
+  { ...server("grpc-js", "peers/library-grpc-js"), build: generateStubs },
 ];
+
+/** Generates the stubs of ts-proto, which nothing else needs. */
+async function generateStubs(): Promise<void> {
+  const folder = join(import.meta.dirname, "peers");
+  await buildStep(buf, ["generate", ...library, "--template", join(folder, "buf.gen.yaml"), "--output", folder]);
+}
 
 const books = makeBooks(booksMax);
 

@@ -32,10 +32,11 @@ interface Recipe {
 }
 
 const plants = [protoFolder, "--path", join(protoFolder, "plantstore")] as const;
-const plantsAndLibrary = [
+/** What buf is to generate the messages of the library of. */
+export const library: readonly string[] = [
   projectFolder,
   `--config=${join(testProtoFolder, "buf.workspace.yaml")}`,
-  ...[join(protoFolder, "plantstore"), join(testProtoFolder, "library")].map((path) => `--path=${path}`),
+  `--path=${join(testProtoFolder, "library")}`,
 ];
 
 /** Plants on grpc-go and net/http, and grpc-gateway before a library. */
@@ -46,7 +47,7 @@ export const goPeer: NativePeer = nativePeer({
   compiler: "go",
   output: "bin/server",
   steps: [
-    [buf, "generate", ...plantsAndLibrary],
+    [buf, "generate", ...library, `--path=${join(protoFolder, "plantstore")}`],
     ["go", "build", "-o", "bin/server", "."],
   ],
 });

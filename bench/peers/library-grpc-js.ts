@@ -1,13 +1,9 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
-import {
-  LibraryServiceService,
-  type LibraryServiceServer,
-  ListBooksResponse,
-} from "../../test/gen/grpc-js/library/v1/library.ts";
+import { LibraryServiceService, type LibraryServiceServer, ListBooksResponse } from "./gen/library/v1/library.ts";
 import { ListBooksResponseSchema } from "../../test/gen/library/v1/library_pb.ts";
 import { booksMax, makeBooks } from "../../test/support/gateway/books.ts";
-import { serve } from "./serve.ts";
+import { serve } from "../servers/serve.ts";
 
 // grpc-js with the stubs and messages of ts-proto, which are made of the same bytes.
 const all = toBinary(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: makeBooks(booksMax) }));
