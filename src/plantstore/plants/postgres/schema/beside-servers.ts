@@ -21,25 +21,29 @@ export type OnWaiting = (what: string) => void;
 /**
  * Runs a step that locks a table as soon as nobody else uses the table; deletions do not wait meanwhile.
  *
- * @param step - statements, or what runs them in a transaction that waits for {@link tableLockMs}
+ * @param step - a transaction that waits for {@link tableLockMs}, such as {@link runLocking}
  */
 export async function runBesideServers(
   session: Session,
-  step: string | (() => Promise<void>),
+  step: () => Promise<void>,
   table: string,
   onWaiting?: OnWaiting,
 ): Promise<void> {
-  for (let tries = 0; !(await runLocking(session, step)); tries++) {
+  for (let tries = 0; !(await getsLocks(step)); tries++) {
     if (tries % triesPerLine === 0) onWaiting?.(await findUser(session, table));
     await sleep(tableIntervalMs);
   }
 }
 
-/** Runs a step in one transaction, and returns whether it got the locks. */
-async function runLocking(session: Session, step: string | (() => Promise<void>)): Promise<boolean> {
+/** Runs statements in one transaction, which waits for locks no longer than {@link tableLockMs}. */
+export async function runLocking(session: Session, sql: string): Promise<void> {
+  await session.run(`SET LOCAL lock_timeout = ${tableLockMs}; ${sql}`);
+}
+
+/** Runs a step, and returns whether it got the locks. */
+async function getsLocks(step: () => Promise<void>): Promise<boolean> {
   try {
-    if (typeof step === "string") await session.run(`SET LOCAL lock_timeout = ${tableLockMs}; ${step}`);
-    else await step();
+    await step();
     return true;
   } catch (fault) {
     if (sqlStateOf(fault) === "55P03") return false;

@@ -1,7 +1,7 @@
 import { StoreOpenError } from "../../store-open-error.ts";
 import { isCitus } from "../citus/distribute.ts";
 import type { Session } from "../server/session.ts";
-import { type OnWaiting, runBesideServers } from "./beside-servers.ts";
+import { type OnWaiting, runBesideServers, runLocking } from "./beside-servers.ts";
 import { closeSql, dayFunctionsSql } from "./day-functions.ts";
 import { giveSql, handOnSql, isByDaySql, takeSql } from "./gather.ts";
 
@@ -59,7 +59,9 @@ export async function divideByDay(session: Session, onWaiting?: OnWaiting): Prom
   if (dependents !== null) {
     throw new StoreOpenError(`the table deletions is replaced: drop ${dependents}, and create that again afterwards`);
   }
-  for (const sql of byDaySql) await runBesideServers(session, sql, "deletions", onWaiting);
+  for (const sql of byDaySql) {
+    await runBesideServers(session, () => runLocking(session, sql), "deletions", onWaiting);
+  }
 }
 
 /** Adds a column that is to divide records, and NULL in all that are there. */

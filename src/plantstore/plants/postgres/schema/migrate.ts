@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
-import { buildIndex, type OnWaiting, runBesideServers } from "./beside-servers.ts";
+import { buildIndex, type OnWaiting, runBesideServers, runLocking } from "./beside-servers.ts";
 import { divideByDay, isPostgres } from "./by-day.ts";
 import { checkDatabase, checkSettings, versionOf } from "./check-database.ts";
 import { type Migration, migrations } from "./migrations.ts";
@@ -98,7 +98,7 @@ async function takeStep(session: Session, lock: Session, { version, step, onWait
   } else if (step.index === undefined) {
     await lock.run(step.sql);
   } else {
-    await runBesideServers(session, step.sql, step.index.table, onWaiting);
+    await runBesideServers(session, () => runLocking(session, step.sql), step.index.table, onWaiting);
     await session.run(endTransactionTimeout(false));
     await buildIndex(session, step.index);
   }
