@@ -98,9 +98,18 @@ function countTimers(begin: Begin): void {
   for (const what of ["setTimeout", "setInterval"]) {
     watch(globalThis, what, ({ result: timer, callers }) => {
       if (!(timer instanceof Object)) return;
-      begin({ what, callers: callers(), isOver: () => Reflect.get(timer, "_destroyed") === true });
+      const from = callers();
+      begin({ what, callers: from, isOver: () => Reflect.get(timer, "_destroyed") === true });
+      if (what === "setInterval") queueMicrotask(() => tellIfKeeping(begin, timer, from));
     });
   }
+}
+
+/** Tells of an interval that keeps the process alive, which none does but that of calls that wait. */
+function tellIfKeeping(begin: Begin, timer: object, callers: readonly string[]): void {
+  const keeps = "hasRef" in timer && typeof timer.hasRef === "function" && timer.hasRef() === true;
+  if (!keeps || callers[0]?.startsWith("#holdProcess")) return;
+  begin({ what: "an interval that keeps the process", callers, isOver: () => false });
 }
 
 function countListeners(begin: Begin): void {
