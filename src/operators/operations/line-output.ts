@@ -25,7 +25,6 @@ export class LineOutput implements LineWriter {
   readonly #lostLine: (lines: number) => string;
   #lines = "";
   #lost = 0;
-  #scheduled = false;
 
   /**
    * @param stream - the destination, such as `process.stderr`
@@ -50,26 +49,22 @@ export class LineOutput implements LineWriter {
       this.#lost += 1;
       return;
     }
+    if (this.#lines === "") setImmediate(() => this.#send());
     // Only once there is room for all lines, or the lines about losses would fill the reserve.
     if (this.#lost > 0 && waitingBytes <= waitingBytesMax) {
       this.#lines += this.#lostLine(this.#lost);
       this.#lost = 0;
     }
     this.#lines += line;
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => this.#send());
   }
 
   /** Calls back once all earlier lines are written, or cannot be written any more. */
   flush(done: (error?: Error) => void = ignore): void {
-    if (this.#stream.writable) this.#stream.write(this.#take(), (error) => done(error ?? undefined));
-    else done();
+    this.#stream.write(this.#take(), (error) => done(error ?? undefined));
   }
 
   #send(): void {
-    this.#scheduled = false;
-    if (this.#lines !== "" && this.#stream.writable) this.#stream.write(this.#take());
+    this.#stream.write(this.#take());
   }
 
   #take(): string {

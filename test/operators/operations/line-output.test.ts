@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { LineOutput } from "../../../src/operators/operations/line-output.ts";
 
 const kibibyte = (start: string): string => `${start}${"x".repeat(1018)}\n`;
@@ -9,8 +9,10 @@ const lostLine = (lines: number): string => `lost ${String(lines)}\n`;
 test("lines of a turn leave together, in order", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, lostLine);
+  using scheduled = vi.spyOn(globalThis, "setImmediate");
   output.write("one\n");
   output.write("two\n");
+  expect(scheduled).toHaveBeenCalledOnce();
   await new Promise(setImmediate);
   expect(String(stream.read())).toBe("one\ntwo\n");
 });
@@ -44,12 +46,12 @@ test("lines that nobody takes are dropped from some megabytes on, and counted on
   }
   const taken = text(stream);
   await new Promise<void>((resolve) => output.flush(() => resolve()));
-  output.write("the next\n");
+  for (const next of ["the next\n", "another\n"]) output.write(next);
   output.flush(() => stream.end());
   const lines = (await taken).split("\n");
   const kept = lines.filter((one) => one.startsWith("x")).length;
   expect(kept * line.length).toBeLessThan(5 * 1024 * 1024);
-  expect(lines.slice(-3)).toEqual([`lost ${String(written - kept)}`, "the next", ""]);
+  expect(lines.slice(-4)).toEqual([`lost ${String(written - kept)}`, "the next", "another", ""]);
 });
 
 test("lines that matter more find room where others are dropped, up to a bound of their own", async () => {

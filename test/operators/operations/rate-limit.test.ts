@@ -86,18 +86,23 @@ test("of more keys than are remembered the one that was let through last is kept
   expect([taken("first", 1), taken("second", 1)]).toEqual([0, 1]);
 });
 
-test("a refusal says when the next call may come, in seconds, rounded up", () => {
-  const slow = createRateLimit({ name: "address", callsPerSecond: 1, nowMs: () => 0 });
-  slow.take("a");
+test.each([
+  { callsPerSecond: 1, calls: 1, policy: "q=1;w=1", waitS: 1 },
+  { callsPerSecond: 2.5, calls: 2, policy: "q=2;w=1", waitS: 1 },
+  { callsPerSecond: 0.1, calls: 1, policy: "q=1;w=10", waitS: 10 },
+])("a refusal of more than $callsPerSecond a second says when the next call may come", (row) => {
+  const { callsPerSecond, calls, policy, waitS } = row;
+  const slow = createRateLimit({ name: "address", callsPerSecond, nowMs: () => 0 });
+  for (let call = 0; call < calls; call++) slow.take("a");
   expect(() => slow.take("a")).toThrow(
     expect.objectContaining({
-      rawMessage: "too many calls: the limit of the address is 1 a second",
+      rawMessage: `too many calls: the limit of the address is ${callsPerSecond} a second`,
       code: Code.ResourceExhausted,
       errorCode: "ERR_RATE_LIMITED",
       metadata: new Headers({
-        "retry-after": "1",
-        "ratelimit-policy": '"address";q=1;w=1',
-        ratelimit: '"address";r=0;t=1',
+        "retry-after": String(waitS),
+        "ratelimit-policy": `"address";${policy}`,
+        ratelimit: `"address";r=0;t=${waitS}`,
       }),
     }),
   );

@@ -80,6 +80,12 @@ test.each([
     want: Code.Canceled,
   },
   { name: "an abort without a reason", abort: undefined, want: Code.Canceled, errorCode: "ERR_CALL_CANCELLED" },
+  {
+    name: "an abort with a fault",
+    abort: new ConnectError("SQLITE_CORRUPT", Code.Internal),
+    want: Code.Canceled,
+    errorCode: "ERR_CALL_CANCELLED",
+  },
 ])("$name is answered as such, whatever the handler threw because of it", ({ abort, want, errorCode }) => {
   const controller = new AbortController();
   controller.abort(abort);
