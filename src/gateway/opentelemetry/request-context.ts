@@ -8,9 +8,7 @@ export interface TraceIds {
 }
 
 /** The key under which the context values of a request hold its OpenTelemetry context. */
-export const contextKey: ContextKey<Context | undefined> = createContextKey<Context | undefined>(undefined, {
-  description: "OpenTelemetry context",
-});
+export const contextKey: ContextKey<Context | undefined> = createContextKey<Context | undefined>(undefined);
 
 /** Returns the trace of a request; `undefined` if it is in none. */
 export function traceIdsOf(contextValues: ContextValues): TraceIds | undefined {

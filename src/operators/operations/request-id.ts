@@ -3,12 +3,10 @@ import { type ContextKey, type ContextValues, createContextKey } from "@connectr
 import type { AdmitRequest } from "@plantstore/gateway";
 
 /** The key of the request id in the context values of a call, once it was taken or {@link requestIdOf} has created it. */
-export const requestIdKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined, {
-  description: "request id",
-});
+export const requestIdKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined);
 
 /** Whether the answer to a call carries its request id already. */
-const answeredKey: ContextKey<boolean> = createContextKey<boolean>(false, { description: "request id is answered" });
+const answeredKey: ContextKey<boolean> = createContextKey<boolean>(false);
 
 /** The field that carries request ids in both directions. */
 const fieldName = "x-request-id";

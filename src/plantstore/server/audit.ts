@@ -3,9 +3,7 @@ import { credentialRefusalOf, principalKey } from "@plantstore/operators/auth";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import type { CallAudit } from "@plantstore/operators/operations";
 
-const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined, {
-  description: "plant id",
-});
+const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined);
 
 /**
  * Remembers which plant a call is about, for {@link auditOf}, because only REST has its id in the path. The field `id`
