@@ -1,4 +1,5 @@
 import { getEventListeners } from "node:events";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { credentials, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { createPlants, type Plants, PlantsError, type PlantsOptions } from "../../../src/plantstore/client/index.ts";
@@ -87,11 +88,32 @@ test("a function that returns no token fails its call", async () => {
   });
 });
 
-test("a refused token is an error that says what to do", async () => {
-  expect(await deletePlant(openMemoryStore(), { token: tokens.unknown })).toEqual({
+function failing(code: Code): PlantStore {
+  return fakeStore({ delete: () => Promise.reject(new ConnectError("not now", code)) });
+}
+
+test.each([
+  {
+    store: openMemoryStore(),
+    token: tokens.unknown,
     code: "UNAUTHENTICATED",
-    message: "UNAUTHENTICATED: the token is not valid; give a token that the server knows and that has not expired",
-  });
+    want: "the token is not valid; give a token that the server knows and that has not expired",
+  },
+  {
+    store: openMemoryStore(),
+    token: tokens.narrow,
+    code: "PERMISSION_DENIED",
+    want: "the token lacks the scope plants:delete; give a token with the scope plants:delete",
+  },
+  {
+    store: failing(Code.Unavailable),
+    code: "UNAVAILABLE",
+    want: "not now; check the address, and whether the server has TLS; the plant may be deleted, and repeating is safe",
+  },
+  { store: failing(Code.ResourceExhausted), code: "RESOURCE_EXHAUSTED", want: "not now; repeat it later" },
+  { store: failing(Code.Aborted), code: "ABORTED", want: "not now" },
+])("an error says what to do: $code", async ({ store, token = tokens.good, code, want }) => {
+  expect(await deletePlant(store, { token })).toEqual({ code, message: `${code}: ${want}` });
 });
 
 test("a key of the caller's own is sent as it is, and is refused for another plant", async () => {

@@ -328,6 +328,15 @@ describe("a provider that goes away", () => {
   });
 });
 
+test("a provider that is away is asked again, although a token with an unknown key has come meanwhile", async () => {
+  using provider = await startProvider();
+  provider.answer = (_request, response) => void response.writeHead(503).end();
+  const token = await provider.sign();
+  using verifier = await openAt(provider, { backOffMs: 500, backOffMaxMs: 500 });
+  expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable" });
+  await within(provider.nextRequest(), "the next question");
+});
+
 describe("keys that did not change", () => {
   test("leave every token known that they verified", async () => {
     using provider = await startProvider();
