@@ -29,7 +29,6 @@ type NumberFamily = Exclude<MetricFamily, HistogramFamily>;
 
 /** Resolves to the metrics of a worker; none if it ends or is silent. */
 function ask(worker: ChildProcess): Promise<readonly MetricFamily[]> {
-  if (!worker.connected) return Promise.resolve([]);
   const { promise, resolve } = Promise.withResolvers<readonly MetricFamily[]>();
   const onReport = ({ metrics }: WorkerReport): void => {
     if (metrics !== undefined) resolve(metrics);

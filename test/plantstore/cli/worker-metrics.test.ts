@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { collectFromWorkers } from "../../../src/plantstore/cli/worker-metrics.ts";
 import type { MetricFamily } from "../../../src/plantstore/server/index.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
@@ -59,5 +59,14 @@ test("the series of all workers have their places, and one that ends instead of 
   expect(await collectFromWorkers(workers)).toEqual(want);
   // Now it is gone before it is asked.
   expect(await collectFromWorkers(workers)).toEqual(want);
-  expect([...workers.values()].map((worker) => worker.listenerCount("message"))).toEqual([0, 0, 0]);
+  const left = ["message", "exit"].flatMap((event) => [...workers.values()].map((one) => one.listenerCount(event)));
+  expect(left).toEqual([0, 0, 0, 0, 0, 0]);
+});
+
+test("one that does not answer in time is left out", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const collected = collectFromWorkers(workers);
+  vi.advanceTimersByTime(2_000);
+  expect(await collected).toMatchObject([{ name: "plantstore.workers", points: [{ value: 0 }] }]);
 });
