@@ -1,83 +1,263 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { within } from "../../support/deadline.ts";
 import { type CommandLine, startCommandLine } from "../../support/process/command-line.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { runCommand } from "../../support/process/run-command.ts";
+import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
 
-// What they do when one of them is killed is in test/crash/workers.test.ts.
+const token = "token-of-the-workers-test";
 
-function timesSaid({ stderr }: CommandLine, message: string): number {
-  return stderr().split(`"msg":"${message}"`).length - 1;
+let postgres: PostgresServer;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+/** Three workers on plants 1 to 100, once all of them listen. */
+async function serve(
+  folder: TempFolder,
+  drainDelayMs: number = 0,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<{ server: CommandLine; baseUrl: string; database: string }> {
+  const database = await postgres.createSchema();
+  const ids = Array.from({ length: 100 }, (_, index) => String(index + 1));
+  await runCommand(["migrate"], { DATABASE_URL: database });
+  await runCommand(["import"], { DATABASE_URL: database }, ids.join("\n"));
+  const server = startCommandLine(["serve", "--workers", "3"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: database,
+    PLANTSTORE_TOKENS: token,
+    PLANTSTORE_DRAIN_DELAY_MS: String(drainDelayMs),
+    ...environment,
+  });
+  const [, port = ""] = await server.find(/"port":(\d+),"protocols"/);
+  await findListening(server, 3);
+  return { server, baseUrl: `http://127.0.0.1:${port}`, database };
 }
 
-const listening = (times: number): RegExp => new RegExp(`(?:"msg":"listening"(?:.|\\n)*){${times}}`);
-const bothListen = listening(2);
+/** Waits until this many workers have listened: for one after the other, since the first starts before all others. */
+async function findListening(server: CommandLine, times: number): Promise<void> {
+  for (let each = 1; each <= times; each++) await server.find(timesSaid("listening", each));
+}
 
-describe("two workers", () => {
-  let folder: TempFolder;
-  let postgres: PostgresServer;
-  let server: CommandLine;
-  let database: string;
-  beforeAll(async () => {
-    folder = createTempFolder();
-    postgres = await startPostgres();
-    database = await postgres.createSchema();
-    await runCommand(["migrate"], { DATABASE_URL: database });
-    server = serve();
-    // Only then are there handlers of signals.
-    await server.find(bothListen);
-  });
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]();
-    await postgres[Symbol.asyncDispose]();
-    folder[Symbol.dispose]();
-  });
+function timesSaid(message: string, times: number): RegExp {
+  return new RegExp(`(?:"msg":"${message}"(?:.|\\n)*){${times}}`);
+}
 
-  const serve = (): CommandLine =>
-    startCommandLine(["serve", "--workers", "2"], folder.path, {
-      PORT: "0",
-      DATABASE_URL: database,
-      PLANTSTORE_TOKENS: "token-of-the-workers-test",
-      PLANTSTORE_ADMIN_ADDRESS: "0",
-      PLANTSTORE_DRAIN_DELAY_MS: "0",
-    });
+/** Deletes a plant over a connection of its own, so that any of the workers may have it. */
+async function deletePlant(baseUrl: string, id: number): Promise<number> {
+  const headers = { authorization: `Bearer ${token}`, connection: "close" };
+  const { status, body } = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
+  await body?.cancel();
+  return status;
+}
 
-  test("leave the address for metrics to the process that started them", async () => {
-    const [, port = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
-    // What answers for its metrics takes every other order, too.
-    const scrape = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    await expect.poll(scrape).toMatch(/^plantstore_workers 2$/m);
-    expect(timesSaid(server, "metrics are served")).toBe(1);
-  });
+test("workers share a port and delete every plant once; each obeys the signals of the process that started them", async () => {
+  using folder = createTempFolder();
+  const { server, baseUrl, database } = await serve(folder);
+  await using ended = server;
+  const requests = Array.from({ length: 200 }, (_, index) => deletePlant(baseUrl, (index % 100) + 1));
+  const answers = await Promise.all(requests);
+  expect(answers.filter((status) => status === 204)).toHaveLength(100);
+  expect(await runSql(database, "SELECT count(*)::int AS plants FROM plants")).toEqual([{ plants: 0 }]);
+  server.process.kill("SIGHUP");
+  await server.find(timesSaid("reloading", 3));
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(0);
+  expect(server.stderr().match(/"msg":"(?:reloading|stopped)"/g)).toHaveLength(6);
+  expect(server.stderr()).not.toContain("is replaced");
+});
 
-  test("read their credentials again when that process gets a SIGHUP", async () => {
-    server.process.kill("SIGHUP");
-    await expect.poll(() => timesSaid(server, "reloading")).toBe(2);
-  });
+test("workers drain and end when the process that started them is gone", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder);
+  await using ended = server;
+  server.process.kill("SIGKILL");
+  // Its output is at an end once none of the workers, which share it, is there any more.
+  expect(await ended.end()).toBe(null);
+  expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
+});
 
-  test("drain and end when that process is gone", async () => {
-    server.process.kill("SIGKILL");
-    // Its output is at an end once none of the workers, which share it, is there any more.
-    expect(await server.end()).toBe(null);
-    expect(timesSaid(server, "stopped")).toBe(2);
-  });
+test("SIGUSR2 replaces the workers under load, one after the other, and no call fails", async () => {
+  using folder = createTempFolder();
+  // Far longer than a test may take: one that is replaced waits for no balancer.
+  const { server, baseUrl, database } = await serve(folder, 600_000);
+  await using ended = server;
+  await runSql(database, "DELETE FROM plants");
+  const port = Number(new URL(baseUrl).port);
+  const callers = [openRestCaller, openRestCaller, openGrpcCaller, openGrpcCaller];
+  const load = startLoad(callers.map((open) => open({ address: "127.0.0.1", port }, token)));
+  await expect.poll(load.answered).toBeGreaterThan(50);
+  server.process.kill("SIGUSR2");
+  await server.find(/"msg":"all workers are replaced"/);
+  const before = load.answered();
+  await expect.poll(load.answered).toBeGreaterThan(before + 50);
+  const { failed, unprocessed } = await load.stop();
+  expect(failed).toEqual([]);
+  // A GOAWAY may cross one call on each connection of gRPC.
+  expect(unprocessed).toBeLessThanOrEqual(6);
+  const said = server.stderr();
+  expect(said.match(/"msg":"stopped"/g)).toHaveLength(3);
+  expect(said).not.toContain("is replaced");
+  server.process.kill("SIGTERM");
+  await server.find(timesSaid("draining", 6));
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(1);
+});
 
-  test("drain and end at its signal, and it with them", async () => {
-    await using other = serve();
-    await other.find(bothListen);
-    other.process.kill("SIGTERM");
-    expect(await other.end()).toBe(0);
-    expect(timesSaid(other, "stopped")).toBe(2);
-  });
+test("when a new worker ends at its start, the old ones stay", async () => {
+  using folder = createTempFolder();
+  const { server, baseUrl, database } = await serve(folder);
+  await using ended = server;
+  await runSql(database, "ALTER TABLE deletions RENAME TO none");
+  server.process.kill("SIGUSR2");
+  await server.find(/"errorCode":"ERR_WORKER_ENDED".*a new worker ended; the old ones stay/);
+  await runSql(database, "ALTER TABLE none RENAME TO deletions");
+  expect(await deletePlant(baseUrl, 1)).toBe(204);
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(0);
+});
 
-  test("end when it is told to stop while it replaces them, and none is started after that", async () => {
-    await using other = serve();
-    await other.find(bothListen);
-    other.process.kill("SIGUSR2");
-    await other.find(listening(3));
-    other.process.kill("SIGTERM");
-    expect(await other.end()).toBe(0);
-    expect(timesSaid(other, "stopped")).toBe(timesSaid(other, "listening"));
-    expect(other.stderr()).not.toContain("ERR_WORKER_ENDED");
+test.each([
+  { when: "a new one listens", said: timesSaid("listening", 4) },
+  { when: "an old one drains", said: timesSaid("draining", 1) },
+])("a stop signal when $when ends all workers, and no further one is started", async ({ said }) => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder);
+  await using ended = server;
+  server.process.kill("SIGUSR2");
+  await server.find(said);
+  server.process.kill("SIGTERM");
+  // Comes too late.
+  server.process.kill("SIGUSR2");
+  expect(await ended.end()).toBe(0);
+  expect(server.stderr().match(/"msg":"(?:listening|stopped)"/g)).toHaveLength(8);
+  expect(server.stderr()).not.toContain("ERR_WORKER_ENDED");
+});
+
+test("signals to read again and to replace do not end a command whose first worker is about to start", async () => {
+  using folder = createTempFolder();
+  // It reads: of a connection that is not read from, the end would not be seen.
+  await using silent = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const connected = within(once(silent, "connection"), "a question to the database");
+  const address = silent.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none`,
+    PLANTSTORE_TOKENS: token,
   });
+  await connected;
+  for (const signal of ["SIGHUP", "SIGUSR2", "SIGTERM", "SIGINT"] as const) server.process.kill(signal);
+  // By the second stop signal, and not by one of the others.
+  expect(await server.end()).toBe(1);
+});
+
+test("a worker that is killed is replaced, and the port goes on answering; none is once a signal stops them", async () => {
+  using folder = createTempFolder();
+  const { server, baseUrl } = await serve(folder);
+  await using ended = server;
+  const killOne = async (): Promise<void> => {
+    const pids = [...server.stderr().matchAll(/"pid":(\d+),"address"/g)].map(([, pid]) => pid);
+    // Without a pid this is NaN, which kill() refuses; 0 would be this test and all other processes of its group.
+    const pid = Number(pids.at(-1));
+    process.kill(pid, "SIGKILL");
+    await server.find(new RegExp(`"errorCode":"ERR_WORKER_ENDED","pid":${pid}.*a worker ended and is replaced`));
+  };
+  await killOne();
+  await server.find(timesSaid("listening", 4));
+  expect(await deletePlant(baseUrl, 1)).toBe(204);
+  await killOne();
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(0);
+});
+
+test("the metrics of all workers are at one address, each with the place of its worker, which a new one takes over", async () => {
+  using folder = createTempFolder();
+  const { server, baseUrl } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
+  await using ended = server;
+  const [, port = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const scrape = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  expect(await scrape()).toMatch(/^plantstore_workers 3$/m);
+  const answers = Array.from({ length: 30 }, (_, index) => deletePlant(baseUrl, index + 1));
+  expect(new Set(await Promise.all(answers))).toEqual(new Set([204]));
+  const text = await scrape();
+  expect(text.match(/^gateway_ready\{worker="[123]"\} 1$/gm)).toHaveLength(3);
+  const deleted = [...text.matchAll(/^plantstore_delete_batch_size_sum\{worker="[123]"\} (\d+)$/gm)];
+  expect(deleted.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(30);
+  // One that is described twice is no metric for Prometheus.
+  expect(text.match(/^# TYPE gateway_ready /gm)).toHaveLength(1);
+
+  const [, pid] = /"pid":(\d+),"address"/.exec(server.stderr()) ?? [];
+  process.kill(Number(pid), "SIGKILL");
+  await server.find(timesSaid("listening", 4));
+  await expect.poll(scrape).toMatch(/^plantstore_workers 3$/m);
+  const places = [...(await scrape()).matchAll(/^gateway_ready\{worker="(\d)"\} 1$/gm)].map(([, place]) => place);
+  expect(new Set(places)).toEqual(new Set(["1", "2", "3"]));
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(0);
+});
+
+test("many who ask for the metrics of all workers at once are told what the workers are asked for once", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
+  await using ended = server;
+  const [, port = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const [, pid = ""] = await server.find(/"pid":(\d+),"address"/);
+  const scrape = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  await scrape();
+  // While this one is asked, it does not answer.
+  process.kill(Number(pid), "SIGSTOP");
+  const first = scrape();
+  const others = Array.from({ length: 20 }, scrape);
+  // An answer of another path comes after all of them have been asked.
+  await fetch(`http://127.0.0.1:${port}/nothing`);
+  process.kill(Number(pid), "SIGCONT");
+  expect(new Set(await Promise.all(others))).toEqual(new Set([await first]));
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(0);
+});
+
+test("an admin address that is in use ends the command before there are workers", async () => {
+  using folder = createTempFolder();
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const address = other.address();
+  const taken = typeof address === "object" && address !== null ? address.port : 0;
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+    PLANTSTORE_TOKENS: token,
+    PLANTSTORE_ADMIN_ADDRESS: String(taken),
+  });
+  expect(await server.end()).toBe(1);
+  expect(server.stderr()).toContain("PLANTSTORE_ADMIN_ADDRESS cannot be listened on: listen EADDRINUSE");
+  other.close();
+});
+
+test("a second signal ends all workers at once, whatever they wait for", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder, 60_000);
+  await using ended = server;
+  server.process.kill("SIGTERM");
+  await server.find(timesSaid("draining", 3));
+  server.process.kill("SIGTERM");
+  expect(await ended.end()).toBe(1);
+  expect(server.stderr()).not.toContain('"msg":"stopped"');
+});
+
+test("workers that cannot start end the command with the exit code of the first", async () => {
+  using folder = createTempFolder();
+  const database = await postgres.createSchema();
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: database,
+    PLANTSTORE_TOKENS: token,
+  });
+  expect(await server.end()).toBe(1);
+  expect(server.stderr()).toContain("plantstore migrate");
 });

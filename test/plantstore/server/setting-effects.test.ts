@@ -22,7 +22,7 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<void>
     await using _ = await startConfigured({ HOST: `unix:${folder.file("s")}`, PLANTSTORE_SOCKET_MODE: "604" });
     expect(statSync(folder.file("s")).mode & 0o777).toBe(0o604);
   },
-  workers: ["cli/workers.test.ts", "two workers"],
+  workers: ["cli/workers.test.ts", "workers share a port"],
   maxConnectionAgeMs: async () => {
     await using server = await startConfigured({ PLANTSTORE_MAX_CONNECTION_AGE_MS: "20" });
     const session = connect(server.baseUrl);
