@@ -170,22 +170,24 @@ test.each(rows)("$name: $attempts attempts, $want", async ({ steps, retry = poli
   expect(server.requests).toBe(attempts);
 });
 
+/** A policy, and a promise that resolves when a call has failed by it: as soon as that call waits for its next attempt. */
+function watched(followed: RetryPolicy): { readonly retry: RetryPolicy; readonly failed: Promise<void> } {
+  const { promise: failed, resolve } = Promise.withResolvers<void>();
+  const methods = (): boolean => {
+    resolve();
+    return true;
+  };
+  return { retry: { ...followed, methods }, failed };
+}
+
 test("a deadline that passes while a call waits for its next attempt ends it", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
-  const failed = Promise.withResolvers<void>();
-  const methods = (): boolean => {
-    failed.resolve();
-    return true;
-  };
+  const { retry, failed } = watched(unhurried);
   await using server = await startSteps([unavailable, ok]);
-  await using transport = createGrpcTransport({
-    baseUrl: server.baseUrl,
-    retry: { ...unhurried, methods },
-    defaultTimeoutMs: 50,
-  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry, defaultTimeoutMs: 50 });
   const call = createClient(GreenhouseService, transport).waterBed({});
-  await failed.promise;
+  await failed;
   vi.advanceTimersByTime(50);
   await expect(call).rejects.toMatchObject({ code: Code.DeadlineExceeded });
   expect(server.requests).toBe(1);
@@ -219,25 +221,21 @@ test.each([
 
 test("a caller that gives up while a call waits for its next attempt is told at once", async () => {
   const controller = new AbortController();
-  await using server = await startSteps([
-    (connection, id) => {
-      unavailable(connection, id);
-      setTimeout(() => controller.abort(), 20);
-    },
-  ]);
-  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry: unhurried });
-  const call = createClient(GreenhouseService, transport).waterBed({}, { signal: controller.signal });
-  expect(await outcomeOf(call)).toBe("Canceled");
+  const { retry, failed } = watched(unhurried);
+  await using server = await startSteps([unavailable]);
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
+  const call = outcomeOf(createClient(GreenhouseService, transport).waterBed({}, { signal: controller.signal }));
+  await failed;
+  controller.abort();
+  expect(await call).toBe("Canceled");
 });
 
 test("a call that waits for its next attempt makes none once its transport is closed", async () => {
+  const { retry, failed } = watched(policy);
   await using server = await startSteps([unavailable]);
-  const transport = createGrpcTransport({
-    baseUrl: server.baseUrl,
-    retry: { ...policy, initialBackoffMs: 500, maxBackoffMs: 500 },
-  });
+  const transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
   const call = outcomeOf(createClient(GreenhouseService, transport).waterBed({}));
-  await expect.poll(() => server.requests).toBe(1);
+  await failed;
   await transport[Symbol.asyncDispose]();
   expect(await call).toBe("Unavailable");
   expect(server.requests).toBe(1);
