@@ -13,8 +13,8 @@ import { type Http1Connection, openHttp1 } from "../support/carriers/http1-conne
 import { type Http2Connection, openHttp2 } from "../support/carriers/http2-connection.ts";
 import { waitLimitMs } from "../support/deadline.ts";
 import {
+  buildJavaEcho,
   echoFiles,
-  echoServers,
   type GrpcServerProcess,
   sinkFiles,
   startGrpcProgram,
@@ -23,7 +23,8 @@ import { startProxy, type TestProxy } from "../support/gateway/proxy.ts";
 import { buildLimitMs } from "../support/process/build-step.ts";
 import { allCases } from "../transcoding/all-cases.ts";
 
-// What REST says of a request does not depend on who serves it: the same rows, before servers of other makers.
+// What REST says of a request does not depend on who serves it: the same rows, before a server of another maker. Those of
+// grpc-go, grpcio and tonic are in conformance/servers.
 
 // The regular ones differ in values alone, which no carrier sees: once is enough.
 const byHand = allCases.filter(({ group }) => !group.startsWith("values-"));
@@ -37,12 +38,12 @@ const corpus = corpusGroups
 /** How long thousands of requests may take, each on a connection of its own, on a busy machine, in ms. */
 const suiteLimitMs = 10 * waitLimitMs;
 
-describe.each(echoServers)("before $name", ({ build }) => {
+describe("before grpc-java", () => {
   const opened = new AsyncDisposableStack();
   let server: GrpcServerProcess;
 
   beforeAll(async () => {
-    server = opened.use(await startGrpcProgram(await build()));
+    server = opened.use(await startGrpcProgram(await buildJavaEcho()));
   }, buildLimitMs);
 
   afterAll(() => opened.disposeAsync());

@@ -50,43 +50,28 @@ export async function startGrpcProgram({ file, args, folder }: GrpcProgram): Pro
   }
 }
 
-/**
- * The servers of {@link echoFiles} and {@link sinkFiles}, and how each is built; what an earlier run has built is taken.
- * Those of grpcio and tonic are in `conformance/servers/`.
- */
-export const echoServers: readonly EchoServer[] = [
-  { name: "grpc-go", build: () => buildGo("echo") },
-  { name: "grpc-java", build: () => buildJava() },
-];
-
-/** A server of another maker. */
-interface EchoServer {
-  readonly name: string;
-  readonly build: () => Promise<GrpcProgram>;
-}
-
 /** Builds one of the programs of `test/proxy/go/`. */
-export async function buildGo(name: "echo" | "interop" | "caller"): Promise<GrpcProgram> {
+export async function buildGo(name: "interop" | "caller"): Promise<GrpcProgram> {
   const folder = layOut("go");
   await buildStep("go", ["build", "-o", "bin/", `./${name}`], { folder });
-  return { file: join(folder, "bin", name), args: [definitionsFile], folder };
+  return { file: join(folder, "bin", name), args: [], folder };
 }
 
-async function buildJava(): Promise<GrpcProgram> {
+/** Builds the server of {@link echoFiles} and {@link sinkFiles} in `test/proxy/java/`. */
+export async function buildJavaEcho(): Promise<GrpcProgram> {
   const folder = layOut("java");
+  const definitions = "definitions.binpb";
+  writeFileSync(join(folder, definitions), descriptorSetOf(...echoFiles, ...sinkFiles));
   await buildStep("mvn", ["--batch-mode", "--quiet", "compile"], { folder });
   const classes = join(folder, "target/classes");
   const libraries = readFileSync(join(folder, "target/classpath"), "utf8").trim();
-  return { file: "java", args: ["-cp", [classes, libraries].join(delimiter), "Echo", definitionsFile], folder };
+  return { file: "java", args: ["-cp", [classes, libraries].join(delimiter), "Echo", definitions], folder };
 }
-
-const definitionsFile = "definitions.binpb";
 
 /** Copies the recipe of a server to a folder that is kept from one run to the next, and returns that folder. */
 function layOut(language: string): string {
   const folder = toolsFolder(`proxy-${language}`);
   mkdirSync(folder, { recursive: true });
   cpSync(join(projectFolder, "test/proxy", language), folder, { recursive: true, preserveTimestamps: true });
-  writeFileSync(join(folder, definitionsFile), descriptorSetOf(...echoFiles, ...sinkFiles));
   return folder;
 }
