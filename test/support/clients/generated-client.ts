@@ -67,17 +67,11 @@ export async function layOutGenerators(): Promise<GeneratorFolder> {
   const folder = toolsFolder("generators");
   cpSync(recipes, folder, { recursive: true, preserveTimestamps: true });
   const programs = await openPython(join(recipes, "requirements.txt"));
-  await installPinned(folder);
+  await buildStep("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], { folder });
   const document = createOpenApi([Catalog, LibraryService], { info: { title: "Catalog", version: "1" } });
   writeFileSync(join(folder, "openapi.json"), JSON.stringify(document));
   const own = [join(projectFolder, "node_modules/.bin"), join(folder, "node_modules/.bin"), programs];
   return { folder, environment: { PATH: [...own, process.env["PATH"]].join(delimiter) } };
-}
-
-/** Installs the generators of `test/generators/package.json`, which pins them, into a folder that has a copy of it. */
-export async function installPinned(folder: string): Promise<void> {
-  const options = ["--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
-  await buildStep("npm", ["install", ...options], { folder });
 }
 
 /** Generates a client, compiles it, and expects its program to have seen what every client has to. */
