@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Http2Server } from "node:http2";
+import { createServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/gateway/http2/index.ts";
 import type { Address, Field } from "../../support/carriers/exchange.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
   own = await startEngine({ limits: { resets: 1_000_000 } });
   node = createServer();
   node.on("session", (session) => session.on("error", () => {}));
-  node.on("stream", (stream) => {
+  node.on("stream", (stream: ServerHttp2Stream) => {
     stream.on("error", () => {}).resume();
     stream.on("end", () => void (stream.destroyed || stream.respond({ ":status": 200 }, { endStream: true })));
   });
