@@ -169,9 +169,8 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     const { guard, streams } = this.parts;
     if (streamId === 0) throw protocolError("PRIORITY is on no stream");
     guard.count("ignoredFrames");
-    const dependsOnItself = length === 5 && (bytes.readUInt32BE(from) & 0x7fff_ffff) === streamId;
-    if (length === 5 && !dependsOnItself) return;
-    const error = dependsOnItself ? protocolError("a stream depends on itself") : frameSizeError("PRIORITY");
+    if (length === 5 && (bytes.readUInt32BE(from) & 0x7fff_ffff) !== streamId) return;
+    const error = length === 5 ? protocolError("a stream depends on itself") : frameSizeError("PRIORITY");
     const stream = streams.open.get(streamId);
     // §5.4.2: an idle stream cannot be reset, so this is a connection error.
     if (stream === undefined) throw error;

@@ -117,7 +117,6 @@ export class Output {
 
   /** Sends what has been collected, and ignores everything after that. */
   close(): void {
-    if (this.#closed) return;
     this.#write();
     this.#closed = true;
   }

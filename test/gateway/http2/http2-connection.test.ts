@@ -34,6 +34,16 @@ const lastOf = (goAway: Frame | undefined): number | undefined => goAway?.payloa
 const nextOf = (connection: FrameConnection, type: number): Promise<Frame | undefined> =>
   connection.readUntil((one) => one.type === type);
 
+const hour = 3_600_000;
+/** Limits with which nothing is looked at. */
+const farOff = {
+  idleTimeoutMs: hour,
+  stallTimeoutMs: hour,
+  blockedTimeoutMs: hour,
+  requestTimeoutMs: hour,
+  intervalMs: hour,
+};
+
 /** So that three answers take longer than the idle time of a row, and next to none of it passes between two of them. */
 function answerSlowly(stream: Http2Stream): void {
   setTimeout(() => stream.sendHeaders([statusBlock(200)], true), 250);
@@ -80,7 +90,8 @@ describe("a connection that is drained", () => {
     using connection = await openFrames(engine.address);
     connection.send(begun(1));
     await expect.poll(() => streams.length).toBe(1);
-    for (const one of engine.connections) one.drain();
+    // Asked twice, it says so once.
+    for (const one of [...engine.connections, ...engine.connections]) one.drain();
     expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(2 ** 31 - 1);
     const ping = await nextOf(connection, frameType.ping);
 
@@ -296,10 +307,8 @@ describe("a connection whose client", () => {
   });
 
   test("goes on with a body after its answer is asked to stop in time, however far off all else is", async () => {
-    const hour = 3_600_000;
-    const farOff = { idleTimeoutMs: hour, stallTimeoutMs: hour, blockedTimeoutMs: hour, requestTimeoutMs: hour };
     await using engine = await startEngine({
-      limits: { ...farOff, intervalMs: hour, lingerMs: 20 },
+      limits: { ...farOff, lingerMs: 20 },
       serve: (stream) => answer(stream),
     });
     using connection = await openFrames(engine.address);
@@ -369,6 +378,23 @@ describe("a connection whose client", () => {
     // And what the last chunk that was read has asked for.
     expect(heldBytes).toBeLessThan(2_000_000);
     expect(budget.bytes).toBe(0);
+  });
+
+  test("reads nothing is cut off as soon as that leaves no room for others", async () => {
+    using pair = quietPair();
+    let closed = false;
+    serveConnection(
+      pair.server,
+      {
+        serve: (stream) => stream.sendHeaders([statusBlock(200), Buffer.alloc(1000)], true),
+        limits: farOff,
+        budget: new BacklogBudget(100_000),
+      },
+      () => (closed = true),
+    );
+    pair.client.write(opening);
+    for (let i = 0; i < 300; i++) pair.client.write(frameBytes(whole(2 * i + 1)));
+    await expect.poll(() => closed).toBe(true);
   });
 
   test("reads again is read from again", async () => {

@@ -201,12 +201,26 @@ describe("the engine", () => {
     expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.cancel));
   });
 
-  test("sends nothing behind an answer that has ended, although its request has not", async () => {
+  test.each([
+    {
+      name: "an answer that has ended, although its request has not",
+      end: (stream: Http2Stream) => stream.sendHeaders([statusBlock(200)], true),
+      want: { type: frameType.headers, flags: endHeaders | endStream },
+    },
+    {
+      name: "a reset",
+      end: (stream: Http2Stream) => stream.reset(ErrorCode.cancel),
+      want: { type: frameType.resetStream, payload: uint32(ErrorCode.cancel) },
+    },
+  ])("sends nothing behind $name", async ({ end, want }) => {
     await using engine = await startEngine({
       serve: (stream) => {
-        stream.sendHeaders([statusBlock(200)], true);
+        end(stream);
+        stream.sendHeaders([statusBlock(200)], false);
         stream.sendData(text("more"));
         stream.answer([statusBlock(200)], text("another"), undefined);
+        stream.end(text("last"), undefined);
+        if (stream.closed) stream.reset(ErrorCode.noError);
       },
     });
     using connection = await openFrames(engine.address);
@@ -216,7 +230,7 @@ describe("the engine", () => {
       if (one.streamId === 1) sent.push(one);
       return one.type === frameType.ping;
     });
-    expect(sent).toMatchObject([{ type: frameType.headers, flags: endHeaders | endStream }]);
+    expect(sent).toMatchObject([want]);
   });
 
   test("gives back the window of what it has not read when it answers, although its client sends on", async () => {
@@ -243,7 +257,7 @@ describe("the engine", () => {
     expect(granted).toStrictEqual([uint32(48_000)]);
   });
 
-  test("gives back the window of what comes while its answer waits", async () => {
+  test("gives back the window of what comes while its answer waits, and then sends that", async () => {
     await using engine = await startEngine({
       serve: (stream) => answer(stream, Buffer.alloc(10)),
       limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
@@ -257,6 +271,8 @@ describe("the engine", () => {
       return type === frameType.ping;
     });
     expect(granted).toStrictEqual([uint32(48_000)]);
+    connection.send(dataFrame(1, text(""), endStream), windowUpdateFrame(1, 10));
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
   });
 
   test("stops a body of more than 256 KiB behind its answer (§8.1)", async () => {

@@ -14,7 +14,7 @@ export const connectionRows: readonly FrameRow[] = [
     "§6.1: padded DATA without its length": [begun(1), frame(frameType.data, padded, 1)],
     "§6.2: padded HEADERS without its length": [frame(frameType.headers, endHeaders | padded, 1)],
     "§6.2: HEADERS whose priority is cut short": [frame(frameType.headers, endHeaders | priority, 1, uint32(0))],
-    "§6.3: PRIORITY of a wrong size on an idle stream": [frame(frameType.priority, 0, 1, Buffer.alloc(4))],
+    "§6.3: PRIORITY of a wrong size on an idle stream": [frame(frameType.priority, 0, 1, uint32(1))],
     "§6.4: RST_STREAM of a wrong size": [begun(1), frame(frameType.resetStream, 0, 1, Buffer.alloc(3))],
     "§6.5: SETTINGS of a wrong size": [frame(frameType.settings, 0, 0, Buffer.alloc(7))],
     "§6.5: an acknowledgement with settings": [frame(frameType.settings, ack, 0, Buffer.alloc(6))],

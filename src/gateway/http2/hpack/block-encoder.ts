@@ -1,9 +1,9 @@
-import { requireFields } from "../../carriers/index.ts";
+import { requireField } from "../../carriers/index.ts";
 import { headerTableBytesInitial } from "../frame-numbers.ts";
 import { entryOverheadBytes } from "./dynamic-table.ts";
 import {
-  encodeBlock,
   encodeChecked,
+  encodeField,
   encodeIndex,
   encodeLiteral,
   encodeTableSize,
@@ -22,7 +22,7 @@ export class StableFields {
   /** @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2) */
   constructor(fields: readonly string[]) {
     this.fields = fields;
-    this.literal = encodePseudo(fields);
+    this.literal = encodeStable(fields);
   }
 }
 
@@ -100,16 +100,15 @@ export function encodeVarying(fields: readonly string[]): Uint8Array {
   return toBytes(block);
 }
 
-function encodePseudo(fields: readonly string[]): Buffer {
-  const regular = fields.findIndex((name, i) => i % 2 === 0 && !name.startsWith(":"));
-  const rest = regular < 0 ? [] : fields.slice(regular);
-  const pseudo = fields.slice(0, fields.length - rest.length);
-  // The names of pseudo-header fields are no tokens.
-  requireFields(pseudo.map((text, i) => (i % 2 === 0 ? text.slice(1) : text)));
+function encodeStable(fields: readonly string[]): Buffer {
   let block = "";
-  for (let i = 0; i < pseudo.length; i += 2) {
-    const exact = staticIndex(pseudo[i] ?? "", pseudo[i + 1] ?? "");
-    block += exact === 0 ? encodeLiteral(pseudo[i] ?? "", pseudo[i + 1] ?? "", Literal.plain) : encodeIndex(exact);
+  for (let i = 0; i < fields.length; i += 2) {
+    const [name = "", value = ""] = fields.slice(i, i + 2);
+    if (name.startsWith(":")) {
+      // The names of pseudo-header fields are no tokens.
+      requireField(name.slice(1), value);
+      block += encodeField(name, value);
+    } else block += encodeChecked(name, value);
   }
-  return Buffer.concat([toBytes(block), encodeBlock(rest)]);
+  return toBytes(block);
 }

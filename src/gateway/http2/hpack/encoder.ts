@@ -47,7 +47,7 @@ export function encodeStatus(httpStatus: number): Buffer {
 export const emptyTable: Buffer = Buffer.from([0x20]);
 
 /** Encodes a field as an entry of the static table if it is one, otherwise as a literal without indexing. */
-function encodeField(name: string, value: string): string {
+export function encodeField(name: string, value: string): string {
   const exact = staticIndex(name, value);
   return exact === 0 ? encodeLiteral(name, value, Literal.plain) : encodeIndex(exact);
 }

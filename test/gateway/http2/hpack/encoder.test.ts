@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { BlockEncoder, StableFields } from "../../../../src/gateway/http2/hpack/block-encoder.ts";
+import { HpackDecoder } from "../../../../src/gateway/http2/hpack/decoder.ts";
 import { encodeBlock, encodeStatus } from "../../../../src/gateway/http2/hpack/encoder.ts";
 
 test.each([
@@ -33,4 +35,41 @@ test.each([
   { name: "a field of the connection", fields: ["Transfer-Encoding", "chunked"] },
 ])("the encoder refuses $name (RFC 9113 §8.2)", ({ fields }) => {
   expect(() => encodeBlock(fields)).toThrow(TypeError);
+});
+
+test.each([
+  { name: "fits it", tableBytes: 100, bytes: 1 },
+  { name: "does not fit it", tableBytes: 99, bytes: 71 },
+])("the encoder enters what $name into the table (RFC 7541 §4.1)", ({ tableBytes, bytes }) => {
+  const encoder = new BlockEncoder();
+  const fields = ["x-a-b", "v".repeat(63)];
+  const stable = new StableFields(fields);
+  encoder.settle(tableBytes);
+  encoder.encode(stable);
+  expect(encoder.encode(stable)).toHaveLength(bytes);
+});
+
+test("the encoder keeps what it has made of fields until others enter the table, or its size changes", () => {
+  const encoder = new BlockEncoder();
+  const decoder = new HpackDecoder(1000);
+  const encode = (stable: StableFields): Uint8Array => {
+    const block = encoder.encode(stable);
+    expect(decoder.decode(Buffer.from(block), 0, block.byteLength).fields).toEqual(stable.fields);
+    return block;
+  };
+  const one = new StableFields([":method", "POST", "x-a", "1"]);
+  encoder.settle(4096);
+  const [, second, third] = [one, one, one].map(encode);
+  expect(third).toBe(second);
+  encode(new StableFields(["x-b", "2"]));
+  expect(encode(one)).not.toBe(second);
+  encoder.settle(200);
+  expect([one, one].map(encode)).not.toContain(third);
+});
+
+test.each([
+  { name: "a field of the connection behind them", fields: [":method", "POST", "connection", "close"] },
+  { name: "a line break in one", fields: [":path", "/\r\n"] },
+])("the encoder refuses pseudo-header fields with $name", ({ fields }) => {
+  expect(() => new StableFields(fields)).toThrow(TypeError);
 });
