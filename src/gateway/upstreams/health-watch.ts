@@ -59,15 +59,14 @@ export class HealthWatch implements AnswerReceiver {
     this.#stream.end(this.#question);
   }
 
-  /** Asks no more. */
+  /** Asks no more. What is being answered ends with the connection. */
   stop(): void {
     this.#stopped = true;
-    this.#drop();
   }
 
   onHead({ fields, httpStatus }: AnswerSection, ended: boolean): void {
     if (ended) this.#ended(fields);
-    else if (httpStatus !== 200) this.#fail();
+    else if (httpStatus !== 200) this.#refuse();
   }
 
   onData(piece: Uint8Array): boolean {
@@ -76,10 +75,10 @@ export class HealthWatch implements AnswerReceiver {
     let at = 0;
     while (bytes.byteLength - at >= prefixBytes) {
       const length = bytes.readUInt32BE(at + 1);
-      if (bytes[at] !== 0 || length > messageBytesMax) return this.#fail();
+      if (bytes[at] !== 0 || length > messageBytesMax) return this.#refuse();
       const end = at + prefixBytes + length;
       if (end > bytes.byteLength) break;
-      if (!this.#take(bytes.subarray(at + prefixBytes, end))) return this.#fail();
+      if (!this.#take(bytes.subarray(at + prefixBytes, end))) return this.#refuse();
       at = end;
     }
     this.#rest = bytes.subarray(at);
@@ -90,8 +89,12 @@ export class HealthWatch implements AnswerReceiver {
     this.#ended(trailer?.fields ?? []);
   }
 
+  /** Takes the server for one that is not healthy, and asks again later. */
   onReset(): void {
-    this.#fail();
+    if (this.#stopped) return;
+    const untilMs = this.#backoff.failed(this.#begunAtMs);
+    setTimeout(() => this.#again(), Math.max(0, untilMs - performance.now())).unref();
+    this.#told(false);
   }
 
   onWritable(): void {}
@@ -108,32 +111,17 @@ export class HealthWatch implements AnswerReceiver {
   }
 
   #ended(trailer: readonly string[]): void {
-    this.#stream = undefined;
     if (readHeaderField(trailer, "grpc-status") === unimplemented) this.#told(true);
-    else this.#fail();
+    else this.onReset();
   }
 
-  /** Takes the server for one that is not healthy, and asks again later. */
-  #fail(): false {
-    this.#drop();
-    if (this.#stopped) return false;
-    const untilMs = this.#backoff.failed(this.#begunAtMs);
-    setTimeout(() => this.#again(), Math.max(0, untilMs - performance.now())).unref();
-    this.#told(false);
+  #refuse(): false {
+    this.#stream?.reset(ErrorCode.cancel);
     return false;
   }
 
   #again(): void {
     if (this.#connection.room > 0) this.start();
-    else this.#fail();
-  }
-
-  #drop(): void {
-    const stream = this.#stream;
-    this.#stream = undefined;
-    if (stream !== undefined) {
-      stream.receiver = undefined;
-      stream.reset(ErrorCode.cancel);
-    }
+    else this.onReset();
   }
 }

@@ -37,7 +37,7 @@ export function openSocket(
   const socket = tls === undefined ? openTcp(address) : openTls(address, tls);
   const settle = (result: Socket | Error): void => {
     clearTimeout(timer);
-    socket.off("error", settle).off("close", closed).on("error", ignore);
+    socket.off("error", settle).off("close", closed);
     if (result !== socket) socket.destroy();
     opened(result);
   };
@@ -83,6 +83,3 @@ function openTls({ target, host }: UpstreamAddress, { secureContext, servername 
   const name = servername ?? (isIP(host) === 0 ? host : "");
   return connectTls({ secureContext, ...target, servername: name, ALPNProtocols: ["h2"] });
 }
-
-// The connection learns of it by the close that follows.
-function ignore(): void {}

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService, WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type Upstream } from "../../../src/gateway/client/index.ts";
 import { HealthCheckRequestSchema } from "../../../src/gateway/gen/grpc/health/v1/health_pb.ts";
@@ -94,13 +94,9 @@ function ends(code: string): (streamId: number) => readonly Frame[] {
   return (id) => [headersFrame(id, [...grpcHead, ["grpc-status", code]], frameFlag.endStream)];
 }
 
-/** Ends in the middle of a message. */
+/** Says that it is well, and ends in the middle of its next message. */
 function breaksOff(id: number): readonly Frame[] {
-  return [
-    headersFrame(id, grpcHead),
-    dataFrame(id, serving.subarray(0, 6)),
-    headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream),
-  ];
+  return [...says(serving, serving.subarray(0, 6))(id), headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream)];
 }
 
 interface TestClient extends AsyncDisposable {
@@ -156,9 +152,9 @@ test.each([
   { name: "says nothing of itself", first: says(envelope(Buffer.alloc(0))), want: unhealthy },
   { name: "has no grpc.health.v1", first: ends("12"), want: "ok" },
   { name: "may not be asked", first: ends("7"), want: unhealthy },
-  { name: "sends no message", first: says(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff)), want: unhealthy },
-  { name: "sends a message that is too long", first: says(Buffer.of(0, 1, 0, 0, 0)), want: unhealthy },
-  { name: "compresses", first: says(envelope(Buffer.of(8, 1), 1)), want: unhealthy },
+  { name: "sends no message", first: says(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff)), want: unhealthy, resets: 1 },
+  { name: "sends a message that is too long", first: says(Buffer.of(0, 0, 0, 4, 1)), want: unhealthy, resets: 1 },
+  { name: "compresses", first: says(envelope(Buffer.of(8, 1), 1)), want: unhealthy, resets: 1 },
   {
     name: "cuts its message in two",
     first: (id: number) => [
@@ -177,15 +173,17 @@ test.each([
       ]),
     ],
     want: unhealthy,
+    resets: 1,
   },
   { name: "has one stream for all", first: says(notServing), opening: [setting(3, 1)], want: "ok" },
-])("a server that $name gets calls, or they fail at once", async ({ first, opening, want }) => {
+])("a server that $name gets calls, or they fail at once", async ({ first, opening, want, resets = 0 }) => {
   await using server = await startWatchedServer(first, opening);
   await using client = clientOf(server.baseUrl);
   expect(await outcomeOf(client)).toBe(want);
   expect(server.calls).toBe(want === "ok" ? 1 : 0);
   expect(client.upstream.ready).toBe(want === "ok");
   expect(client.upstream.load.calls).toBe(0);
+  await expect.poll(() => server.frames.filter(({ type }) => type === frameType.resetStream).length).toBe(resets);
 });
 
 test("calls go where the servers are healthy, as they say it", async () => {
@@ -214,13 +212,20 @@ test("calls go where the servers are healthy, as they say it", async () => {
   expect({ one: one.watches, other: other.watches }).toEqual({ one: 1, other: 1 });
 });
 
-test("a server that ends its answer is asked again after a while", async () => {
+test("a server that ends its answers is asked again, a second after it was asked if it has said how it is", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  // Behind so many that had said nothing, it would be asked after a minute.
+  const broken = 10;
   let answers = 0;
-  await using server = await startWatchedServer((id) => (answers++ === 0 ? breaksOff(id) : says(serving)(id)));
+  await using server = await startWatchedServer((id) => {
+    // A fifth more or less by chance.
+    vi.advanceTimersByTime(1_250);
+    return answers++ < broken ? breaksOff(id) : says(serving)(id);
+  });
   await using client = clientOf(server.baseUrl);
-  expect(await outcomeOf(client)).toBe(unhealthy);
-  await expect.poll(() => outcomeOf(client), { timeout: 5_000, interval: 100 }).toBe("ok");
-  expect({ answers, connections: server.connections }).toEqual({ answers: 2, connections: 1 });
+  await expect.poll(async () => [await outcomeOf(client), answers]).toEqual(["ok", broken + 1]);
+  expect(server.connections).toBe(1);
 });
 
 test("a server that often says how it is runs out of no window", async () => {
@@ -243,6 +248,7 @@ test("an upstream that watches its server is closed at once", async () => {
   await outcomeOf(client);
   await within(client.upstream.close(), "the end", 5_000);
   await expect.poll(() => server.open).toBe(0);
+  expect(server.frames.at(-1)?.type).toBe(frameType.goAway);
 });
 
 const waitingProgram = `
