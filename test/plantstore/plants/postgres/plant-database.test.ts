@@ -6,13 +6,13 @@ import {
   openPostgresDatabase,
 } from "../../../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
 import { int64Array } from "../../../../src/plantstore/plants/postgres/all-plants/int64-array.ts";
-import { oneServer } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
+import { oneServer, oneServerByDay } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
 import { Retention } from "../../../../src/plantstore/plants/postgres/all-plants/retention.ts";
 import { retentionIntervalMs } from "../../../../src/plantstore/plants/retention.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import type { Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
-import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
+import { deleteTimeouts, openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
 import { collect } from "../../../support/collect.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import { startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
@@ -311,21 +311,52 @@ describe("the deletion record in PostgreSQL", () => {
     expect(reports).toEqual([{ kind: "records-dropped", count: 44_880, lastedMs: expect.any(Number) }]);
   });
 
-  test("is shortened from its old end, past what another process is about to drop", async () => {
+  test.each([
+    { name: "one table", placement: oneServer },
+    { name: "divided by day", placement: oneServerByDay },
+  ])("is shortened from its old end, past what others keep locked, if it is $name", async ({ placement }) => {
     const url = await createRecords(1_500);
     const other = new Client(configOf(url));
     await other.connect();
     await other.query("BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
-    const session = new Session(readServerUrl(url));
-    const { reachedS: fromS, ...slice } = await oneServer.dropOldRecords(session, 3_600_000, { max: 1_000 });
+    const session = new Session(readServerUrl(url), deleteTimeouts);
+    const { reachedS: fromS, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
     expect(slice).toEqual({ count: 1_000, isMore: true });
     const left = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
     expect(left).toEqual([{ count: "500", max: "490" }]);
     await other.end();
     // The next slice goes on where this one has ended, and leaves to a later time what was locked.
-    const next = await oneServer.dropOldRecords(session, 3_600_000, { max: 1_000, fromS });
+    const next = await placement.dropOldRecords(session, 3_600_000, { max: 1_000, fromS });
     expect(next).toMatchObject({ count: 430, isMore: true });
     await session.close();
+  });
+
+  test("is left to the process that is shortening it, if it is divided by day", async () => {
+    const url = await createRecords(100);
+    const other = new Client(configOf(url));
+    await other.connect();
+    await other.query("BEGIN");
+    await other.query(
+      "SELECT pg_advisory_xact_lock(hashtextextended('plantstore', 'deletions'::regclass::oid::bigint))",
+    );
+    const session = new Session(readServerUrl(url));
+    const drop = async (): Promise<number> =>
+      (await oneServerByDay.dropOldRecords(session, 3_600_000, { max: 1_000 })).count;
+    expect(await drop()).toBe(0);
+    await other.end();
+    await expect.poll(drop).toBe(40);
+    await session.close();
+  });
+
+  test("is shortened without reading the rest of it for each slice, which the server knows nothing about", async () => {
+    const url = await createRecords(45_000);
+    const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000 });
+    await expect.poll(() => countRecords(url)).toBe(120);
+    await store.close();
+    const readSql = `
+      SELECT seq_tup_read, (SELECT idx_tup_read < 46000 FROM pg_stat_user_indexes WHERE indexrelid = to_regclass('deletions_by_row_by_time')) AS once
+      FROM pg_stat_user_tables WHERE relid = 'deletions_by_row'::regclass AND n_tup_del = 44880`;
+    await expect.poll(() => runSql(url, readSql)).toEqual([{ seq_tup_read: "0", once: true }]);
   });
 
   test("is shortened past whatever a trigger keeps, without a second look at each", async () => {

@@ -2,6 +2,7 @@ import { type NamedStatement, nameStatement } from "../server/named-statements.t
 import type { Row, Session } from "../server/session.ts";
 import { makeDays } from "../schema/by-day.ts";
 import { type DeleteBatch, keysOf, toArray } from "./delete-batch.ts";
+import { dropRowsByRow, dropRowsOfTable } from "./drop-rows.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 import { probeWrite } from "./probe-write.ts";
 
@@ -122,16 +123,6 @@ export const findKeysSql = (condition: string): string => `
   WITH looked AS (UPDATE deletions SET batch = batch WHERE ${condition} RETURNING seq)
   SELECT idempotency_key, plant_id, subject, looked.seq FROM deletions LEFT JOIN looked USING (seq) WHERE ${condition}`;
 
-// Processes that drop records at the same time take different ones. From a moment on, because entries of the index that
-// are before it are still there, of records that are gone: reading them for each slice would take ever longer.
-const dropSql = (condition: string, row: "seq" | "ctid"): string => `
-  WITH old AS (
-    SELECT ${row} AS place, deleted_at FROM deletions
-    WHERE ${condition} AND deleted_at < now() - $1::interval AND deleted_at >= to_timestamp($3::double precision)
-    ORDER BY deleted_at LIMIT $2::integer FOR UPDATE SKIP LOCKED),
-  dropped AS (DELETE FROM deletions WHERE ${condition} AND ${row} = ANY(ARRAY(SELECT place FROM old)) RETURNING 1)
-  SELECT (SELECT count(*) FROM dropped), (SELECT floor(extract(epoch FROM max(deleted_at))) FROM old)`;
-
 const dropDaySql = "SELECT plantstore_drop_day($1::interval)";
 
 const probeRecordSql = (columns: string, values: string): string => `
@@ -158,8 +149,7 @@ function placeOnOneServer(isByDay: boolean): Placement {
   const statementsOf = ({ keyed }: DeleteBatch): Statements =>
     keyed.length === 0 ? statements.withoutKeys : statements.withKeys;
   const lookForKeysSql = findKeysSql(keysSql(isByDay, "$1"));
-  // A `ctid` is found without an index, but only PostgreSQL has it, and only one table it is unique in.
-  const dropRowsSql = isByDay ? dropSql("by_day IS NULL", "ctid") : dropSql("true", "seq");
+  const dropRows = isByDay ? dropRowsByRow : dropRowsOfTable;
   const probeSql = isByDay ? probeRecordSql(", by_day", ", true") : probeRecordSql("", "");
   return {
     isSpread: false,
@@ -180,7 +170,7 @@ function placeOnOneServer(isByDay: boolean): Placement {
     findKeyRecords: (session, keyed) => session.query(lookForKeysSql, [keysOf(keyed)]),
     days: undefined,
     dropOldRecords: async (session, keptMs, { max, fromS = 0 }) => {
-      const [row = []] = await session.query(dropRowsSql, [`${keptMs} milliseconds`, max, fromS]);
+      const row = await dropRows(session, [`${keptMs} milliseconds`, max, fromS]);
       const [count = 0, reachedS = 0] = row.map(Number);
       // Of a whole slice that a trigger keeps, none is dropped.
       return { count, isMore: count > 0 || reachedS > fromS, reachedS };

@@ -1,0 +1,61 @@
+import type { Row, Session } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
+
+/** Drops a slice of old records by the parameters of {@link dropSql}, and returns how many, and the second it reached. */
+type DropRows = (session: Session, values: readonly unknown[]) => Promise<Row>;
+
+// How long records are kept, how many, and from which second on: entries of the index that are before it are still
+// there, of records that are gone, and reading them for each slice would take ever longer.
+const dropSql = (condition: string, row: "seq" | "ctid", choice: string): string => `
+  WITH old AS (
+    SELECT ${row} AS place, deleted_at FROM deletions
+    WHERE ${condition} AND deleted_at < now() - $1::interval AND deleted_at >= to_timestamp($3::double precision)
+      ${choice}),
+  dropped AS (DELETE FROM deletions WHERE ${condition} AND ${row} = ANY(ARRAY(SELECT place FROM old)) RETURNING 1)
+  SELECT (SELECT count(*) FROM dropped), (SELECT floor(extract(epoch FROM max(deleted_at))) FROM old)`;
+
+const oldest = "ORDER BY deleted_at LIMIT $2::integer";
+
+// Processes that drop records at the same time take different ones.
+const unlocked = `${oldest} FOR UPDATE SKIP LOCKED`;
+
+// A process that meets another one leaves them all to that. Without locks on rows, a slice takes two thirds of the time
+// and half of the log.
+const alone = `AND (SELECT pg_try_advisory_xact_lock(hashtextextended('plantstore', 'deletions'::regclass::oid::bigint)))
+      ${oldest}`;
+
+const dropOfTableSql = dropSql("true", "seq", unlocked);
+
+// A `ctid` is found without an index, but only PostgreSQL has it, and only one table it is unique in.
+const dropAloneSql = dropSql("by_day IS NULL", "ctid", alone);
+const dropUnlockedSql = dropSql("by_day IS NULL", "ctid", unlocked);
+
+/** Drops records of a table that is not divided. */
+export const dropRowsOfTable: DropRows = async (session, values) =>
+  (await session.query(dropOfTableSql, values))[0] ?? [];
+
+/** Drops records that are not in the partition of a day. */
+export const dropRowsByRow: DropRows = async (session, values) => {
+  try {
+    return await dropInOrder(session, dropAloneSql, values);
+  } catch (fault) {
+    if (sqlStateOf(fault) !== "55P03") throw fault;
+    return await dropInOrder(session, dropUnlockedSql, values);
+  }
+};
+
+// Without statistics, as after a restore, the planner would read and sort all old records for each slice, and not take
+// them from the index.
+const inOrder = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_sort = off";
+
+async function dropInOrder(session: Session, sql: string, values: readonly unknown[]): Promise<Row> {
+  try {
+    await session.begin(inOrder);
+    const [row = []] = await session.query(sql, values);
+    await session.commit();
+    return row;
+  } catch (fault) {
+    session.discard();
+    throw fault;
+  }
+}
