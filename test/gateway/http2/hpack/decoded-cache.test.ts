@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as fc from "fast-check";
 import { DecodedCache } from "../../../../src/gateway/http2/hpack/decoded-cache.ts";
 
@@ -19,6 +19,7 @@ describe("remembered bytes", () => {
   test.each([
     { name: "the only ones", texts: ["abc"], find: "abc" },
     { name: "some of several", texts: ["abc", "abd", "ab"], find: "abd" },
+    { name: "more than a loop compares", texts: ["x".repeat(65)], find: "x".repeat(65) },
     { name: "none at all", texts: ["", "a"], find: "" },
     { name: "octets above ASCII", texts: ["\u00ff\u0000\u0080"], find: "\u00ff\u0000\u0080" },
     { name: "as many as are kept", texts: ["x".repeat(744)], find: "x".repeat(744) },
@@ -68,11 +69,25 @@ describe("remembered bytes", () => {
     expect([find(remembered, text), find(remembered, "abc")]).toEqual([undefined, "read abc"]);
   });
 
-  test("are forgotten when they mean nothing any more", () => {
-    const remembered = remembering(["abc"]);
-    expect([find(remembered, "abc"), find(remembered, "abc")]).toEqual(["read abc", "read abc"]);
+  test.each([
+    { name: "as long as each other", texts: ["abc", "abd"] },
+    { name: "of different lengths", texts: ["abc", "ab"] },
+    { name: "longer than a loop compares", texts: ["x".repeat(65), `${"x".repeat(64)}y`] },
+  ])("are found when they take turns with others, $name, and forgotten with them", ({ texts }) => {
+    const remembered = remembering(texts);
+    const turns = [...texts, ...texts, ...texts];
+    expect(turns.map((text) => find(remembered, text))).toEqual(turns.map((text) => `read ${text}`));
     remembered.clear();
-    expect(find(remembered, "abc")).toBeUndefined();
+    expect(texts.map((text) => find(remembered, text))).toEqual([undefined, undefined]);
+  });
+
+  test("are no longer looked for by their text when two take turns", () => {
+    const remembered = remembering(["abc", "ab"]);
+    for (const text of ["abc", "ab"]) find(remembered, text);
+    const chunk = Buffer.from("abcab");
+    const toText = vi.spyOn(chunk, "toString");
+    expect([remembered.get(chunk, 0, 3), remembered.get(chunk, 3, 5)]).toEqual(["read abc", "read ab"]);
+    expect(toText).not.toHaveBeenCalled();
   });
 
   test("are copied: the chunk they lay in may be overwritten", () => {
