@@ -1,4 +1,4 @@
-import { allocateBuffer, concatBytes } from "./bytes.ts";
+import { allocateBuffer, concatBytes, noBytes } from "./bytes.ts";
 import { freedBytesMin, hastenCollection } from "./free-memory.ts";
 
 /**
@@ -67,9 +67,23 @@ export function ownPiece(piece: Uint8Array): Uint8Array {
   if (byteLength >= freedBytesMin) hastenCollection(byteLength);
   const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
   if (keepsLittle) return piece;
-  const copy = allocateBuffer(byteLength);
+  const copy = byteLength > sharedBytesMax ? allocateBuffer(byteLength) : takeShared(byteLength);
   copy.set(piece);
   return copy;
+}
+
+/** The block that small copies share, and how many of its bytes are taken. */
+let shared: Uint8Array = noBytes;
+let sharedBytes = 0;
+
+/** Returns memory for a small copy, with arbitrary content: by itself it would take 0.4 µs more. */
+function takeShared(byteLength: number): Uint8Array {
+  if (sharedBytes + byteLength > shared.byteLength) {
+    shared = allocateBuffer(sharedBlockBytes);
+    sharedBytes = 0;
+  }
+  sharedBytes += byteLength;
+  return shared.subarray(sharedBytes - byteLength, sharedBytes);
 }
 
 /** Bytes of a block at most: as many as a frame of HTTP/2 has, which a reader that waits gets in one piece too. */
@@ -77,9 +91,13 @@ export const heldBlockBytesMax: number = 16 * 1024;
 // Bytes: a block costs some 200 of its own.
 const blockBytesMin = 512;
 /**
- * A small piece of a chunk of at least so many bytes is copied, so that the chunk can be freed. That takes some 3 µs, so
+ * A small piece of a chunk of at least so many bytes is copied, so that the chunk can be freed. That takes up to 3 µs, so
  * smaller chunks are kept: a stream has no more than one of them in hand, which is no more than a block.
  */
 const copiedChunkBytesMin = 16 * 1024;
+/** Bytes of a block that copies share: one keeps no more of it than a piece may keep of its chunk. */
+const sharedBlockBytes = 8 * 1024;
+/** Bytes of the largest copy that shares a block. */
+const sharedBytesMax = 1024;
 /** How much more memory may be taken than has arrived, as a share of that. */
 const spareShare = 1 / 8;

@@ -14,7 +14,7 @@ function drain(held: HeldBody): Uint8Array[] {
 
 describe("a piece that is read at once", () => {
   test.each([
-    { bytes: 1, chunkBytes: 16_384 },
+    { bytes: 1025, chunkBytes: 16_384 },
     { bytes: 16_384, chunkBytes: 65_536 },
     { bytes: 16_384, chunkBytes: 18_433 },
   ])("keeps no chunk of $chunkBytes bytes for $bytes", ({ bytes, chunkBytes }) => {
@@ -31,6 +31,22 @@ describe("a piece that is read at once", () => {
   ])("is not copied where it keeps a chunk of $chunkBytes bytes for $bytes", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(0, bytes);
     expect(ownPiece(piece)).toBe(piece);
+  });
+
+  test.each([1, 1000, 1024])("of %d bytes shares no more than 8 KiB with others that were copied", (bytes) => {
+    const pieces = Array.from({ length: 40 }, (_, at) =>
+      ownPiece(
+        chunk
+          .slice()
+          .subarray(at, at + bytes)
+          .fill(at),
+      ),
+    );
+    const inBlock = Math.floor(8192 / bytes);
+    const blocks = new Set(pieces.map(({ buffer }) => buffer));
+    expect(blocks.size).toBeLessThanOrEqual(Math.ceil(40 / inBlock) + 1);
+    expect(Math.max(...[...blocks].map(({ byteLength }) => byteLength))).toBe(8192);
+    expect(pieces.map((piece) => [...piece])).toEqual(pieces.map((_, at) => Array<number>(bytes).fill(at)));
   });
 
   test("has young objects collected, although these fill little of their space", () => {
