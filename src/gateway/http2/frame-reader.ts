@@ -114,10 +114,10 @@ export class FrameReader {
   #takeFrame(header: Buffer, at: number, bytes: Buffer, from: number, length: number): void {
     if (this.stopped) return;
     const frame = this.#frame;
-    frame.type = header.readUInt8(at + typeAt);
-    frame.flags = header.readUInt8(at + flagsAt);
+    frame.type = header[at + typeAt] ?? 0;
+    frame.flags = header[at + flagsAt] ?? 0;
     // §4.1: the reserved bit is ignored.
-    frame.streamId = header.readUInt32BE(at + 5) & 0x7fff_ffff;
+    frame.streamId = (((header[at + 5] ?? 0) & 0x7f) << 24) | readUint24(header, at + 6);
     frame.bytes = bytes;
     frame.from = from;
     frame.length = length;
@@ -157,7 +157,12 @@ function isDivisible(header: Buffer): boolean {
  * @throws ConnectionError for a frame that is too large, before its payload has arrived (RFC 9113 §4.2)
  */
 function payloadLength(bytes: Buffer, at: number): number {
-  const length = bytes.readUIntBE(at, 3);
+  const length = readUint24(bytes, at);
   if (length > frameBytesMax) throw new ConnectionError(ErrorCode.frameSizeError, "a frame is too large");
   return length;
+}
+
+/** Reads a number of three bytes that are there. node's methods look at their arguments, which takes more than that. */
+function readUint24(bytes: Buffer, at: number): number {
+  return ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
 }
