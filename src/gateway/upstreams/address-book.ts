@@ -43,7 +43,8 @@ export class AddressBook {
 
   /** Whether it is too early to look names up again. */
   get waits(): boolean {
-    return performance.now() < this.#dueAtMs;
+    // Each call asks, and the clock costs more than that.
+    return this.#dueAtMs === Number.POSITIVE_INFINITY || performance.now() < this.#dueAtMs;
   }
 
   /** Looks names up if it is time to. */

@@ -56,7 +56,11 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
   receiveHead(head: AnswerSection, ended: boolean): void {
     this.#headReceived = true;
     this.remoteEnded = ended;
-    this.#tell((receiver) => receiver.onHead(head, ended));
+    try {
+      this.receiver?.onHead(head, ended);
+    } catch (error) {
+      this.fault(error);
+    }
     if (ended) this.#endOfAnswer();
   }
 
@@ -66,12 +70,10 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
     // Counted whatever is wrong with it: a stream that is reset gives its part of the connection's window back.
     if (!this.countReceived(bytes, length)) return ErrorCode.flowControlError;
     if (!this.#headReceived) return ErrorCode.protocolError;
-    if (bytes > 0) {
-      let kept = false;
-      this.#tell((receiver) => {
-        kept = receiver.onData(piece);
-      });
-      if (kept) this.#carrier.keepChunk();
+    try {
+      if (bytes > 0 && this.receiver?.onData(piece) === true) this.#carrier.keepChunk();
+    } catch (error) {
+      this.fault(error);
     }
     if (last) this.receiveEnd(undefined);
     return undefined;
@@ -80,22 +82,16 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
   /** Takes the end of the answer. */
   receiveEnd(trailer: AnswerSection | undefined): void {
     this.remoteEnded = true;
-    this.#tell((receiver) => receiver.onEnd(trailer));
+    try {
+      this.receiver?.onEnd(trailer);
+    } catch (error) {
+      this.fault(error);
+    }
     this.#endOfAnswer();
   }
 
   protected sideEnded(): void {
     this.#sideSent = true;
-  }
-
-  #tell(what: (receiver: AnswerReceiver) => void): void {
-    const { receiver } = this;
-    if (receiver === undefined) return;
-    try {
-      what(receiver);
-    } catch (error) {
-      this.fault(error);
-    }
   }
 
   /** RFC 9113 §8.1: a request that is answered before it is complete need not be completed. */
