@@ -1,12 +1,5 @@
-import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
-import {
-  Code,
-  type ConnectError,
-  type ContextValues,
-  type HandlerContext,
-  type UnaryRequest,
-  type UnaryResponse,
-} from "@connectrpc/connect";
+import type { Message } from "@bufbuild/protobuf";
+import { Code, type ConnectError, type ContextValues, type HandlerContext } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import {
   type AbortReceiver,
@@ -21,11 +14,8 @@ import {
   goneAway,
   httpError,
   type LazyHeaders,
-  type MessageInit,
   messageTooLarge,
   type Procedure,
-  type UnaryProcedure,
-  type UnaryProtocol,
 } from "../protocols/index.ts";
 import { completed, toConnectError, toFault } from "./call-error.ts";
 import { unserved, unwritten } from "./faults.ts";
@@ -277,60 +267,6 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     this.#controller?.abort(reason);
     this.endListener?.handleEvent();
   }
-}
-
-/** One unary call: body → message → interceptors → handler → message → answer. */
-export class UnaryCall extends Call<UnaryProcedure, UnaryProtocol> {
-  protected override invoke(message: Message): void {
-    if (this.done) return;
-    this.view.message = message;
-    const request = this.view as CallView & UnaryRequest;
-    const { intercept, handle } = this.procedure;
-    const fail = (error: unknown): void => this.failHandling(error);
-    try {
-      // The server shuts down: a handler that has not begun need not.
-      if (intercept === undefined && this.ended !== undefined) throw this.ended;
-      // Without interceptors nothing else needs a response, so no promise of one is made. An untyped handler or
-      // interceptor may return anything, hence `Promise.resolve`.
-      if (intercept === undefined) Promise.resolve(handle(message, request)).then((init) => this.#handled(init), fail);
-      else Promise.resolve(intercept(request)).then((response) => this.#succeed(response), fail);
-    } catch (error) {
-      fail(error);
-    }
-  }
-
-  #handled(init: MessageInit): void {
-    let response: UnaryResponse;
-    try {
-      response = toUnaryResponse(this.view, this.procedure.method, init);
-    } catch (error) {
-      return this.failHandling(error);
-    }
-    this.#succeed(response);
-  }
-
-  #succeed(response: UnaryResponse): void {
-    if (this.done) return;
-    let written: void | Promise<void>;
-    try {
-      const header = this.toSend(response.header, this.protocol.responseHeader);
-      const trailer = this.toSend(response.trailer, this.protocol.responseTrailer);
-      written = this.protocol.writeMessage({ message: response.message, header, trailer });
-    } catch (error) {
-      return this.failToWrite(error);
-    }
-    this.succeed(written);
-  }
-
-  protected override writeError(error: ConnectError): void | Promise<void> {
-    return this.protocol.writeError(error);
-  }
-}
-
-/** Returns the response for a handler's message, with the header and trailer that the handler has set. */
-export function toUnaryResponse(view: CallView, method: DescMethodUnary, init: MessageInit): UnaryResponse {
-  const { responseHeader: header, responseTrailer: trailer } = view;
-  return { stream: false, service: method.parent, method, header, trailer, message: create(method.output, init) };
 }
 
 type AnyCall = Call<Procedure, CallProtocol>;

@@ -18,7 +18,7 @@ import {
 import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { codedError } from "../errors/index.ts";
 import { createReachableRegistry, oncePer, type ReadJsonOptions } from "../json/index.ts";
-import { type CallView, toUnaryResponse } from "./call.ts";
+import type { CallView } from "./call.ts";
 import type { AdmitRequest } from "./hooks.ts";
 import {
   createMethodCodecs,
@@ -30,6 +30,7 @@ import {
   type UnaryProcedure,
 } from "../protocols/index.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
+import { toUnaryResponse } from "./unary-call.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** What the platform decides about procedures. */

@@ -20,7 +20,7 @@ import {
 } from "../protocols/index.ts";
 import { type ErrorRecordWriter, httpStatusOf } from "../rest/index.ts";
 import type { Client, TrustedProxies } from "../trusted-proxies/index.ts";
-import { type CallOwner, UnaryCall } from "./call.ts";
+import type { CallOwner } from "./call.ts";
 import { CallValues } from "./call-values.ts";
 import { takeFault, toConnectError } from "./call-error.ts";
 import type { Cors } from "./cors.ts";
@@ -29,6 +29,7 @@ import { type Admit, type AdmitRequest, type AnsweredRequest, idempotencyFieldKe
 import { type Endpoint, type EndpointAnswer, EndpointExchange } from "./endpoint.ts";
 import { fullPathOf, type Match, matchRequest, type MatchTable } from "./match.ts";
 import { StreamCall } from "./stream-call.ts";
+import { UnaryCall } from "./unary-call.ts";
 
 /**
  * Serves one exchange.

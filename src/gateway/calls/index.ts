@@ -10,6 +10,7 @@ export type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
 export { requestOf } from "./create-procedures.ts";
 export { type Match, matchRequest } from "./match.ts";
 export { endOf } from "./call-end.ts";
+export { LaterAnswer } from "./later-answer.ts";
 export { type FaultyRequest, guardCallback, type OnFault } from "./faults.ts";
 export { beginAnswer } from "./stream-call.ts";
 export { type Admit, type AdmitRequest, type AnsweredRequest, idempotencyFieldKey } from "./hooks.ts";

@@ -32,7 +32,7 @@ import type { CallInit } from "./outgoing-call.ts";
 import { type HeadersInit, readRequestFields } from "./request-fields.ts";
 import { Retries, type RetryPolicy } from "./retries.ts";
 import { type StreamAnswer, StreamCall } from "./stream-call.ts";
-import { type UnaryAnswer, UnaryCall } from "./unary-call.ts";
+import { PromisedCall, type UnaryAnswer } from "./unary-call.ts";
 
 /** Options of {@link createGrpcTransport}. */
 export interface GrpcTransportOptions {
@@ -241,7 +241,7 @@ type SeenRequest = Pick<UnaryRequest, "service" | "requestMethod" | "url" | "hea
 async function callUnary(init: CallInit, input: unknown): Promise<UnaryAnswer> {
   const enveloped = init.method.envelop(input);
   const request = enveloped instanceof Promise ? await enveloped : enveloped;
-  return new Promise((resolve, reject) => new UnaryCall(init, request, resolve, reject).start());
+  return new Promise((resolve, reject) => new PromisedCall(init, request, resolve, reject).start());
 }
 
 function callStream(init: CallInit, input: AsyncIterable<unknown>): Promise<StreamAnswer> {

@@ -11,7 +11,7 @@ export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } fr
 export type { RequestFields } from "./request-fields.ts";
 export { Retries, type RetryPolicy } from "./retries.ts";
 export { type StreamAnswer, StreamCall } from "./stream-call.ts";
-export { type UnaryAnswer, UnaryCall } from "./unary-call.ts";
+export { UnaryCall } from "./unary-call.ts";
 export {
   createUpstream,
   type Upstream,

@@ -14,25 +14,22 @@ export interface UnaryAnswer {
 }
 
 /** A call with one message each way. */
-export class UnaryCall extends OutgoingCall {
+export abstract class UnaryCall extends OutgoingCall {
   readonly #request: Uint8Array;
-  readonly #resolve: (answer: UnaryAnswer) => void;
-  readonly #reject: (error: ConnectError) => void;
   /** The answer, if it is one piece so far. */
   #first: Uint8Array = noBytes;
   #collected: CollectedBytes | undefined;
 
-  constructor(
-    init: CallInit,
-    request: Uint8Array,
-    resolve: (answer: UnaryAnswer) => void,
-    reject: (error: ConnectError) => void,
-  ) {
+  constructor(init: CallInit, request: Uint8Array) {
     super(init);
     this.#request = request;
-    this.#resolve = resolve;
-    this.#reject = reject;
   }
+
+  /** Called once when the call has succeeded. */
+  protected abstract answered(message: Message, trailer: HeaderFields): void;
+
+  /** Called instead when the status says success, but there is no message that can be read. */
+  protected abstract unreadable(error: ConnectError): void;
 
   protected get repeatable(): boolean {
     return true;
@@ -61,24 +58,20 @@ export class UnaryCall extends OutgoingCall {
     return false;
   }
 
-  protected failed(error: ConnectError, _trailer: HeaderFields | undefined): void {
-    this.#reject(error);
-  }
-
   protected completed(trailer: HeaderFields): void {
     this.finish();
     try {
       const body = this.#collected?.bytes ?? this.#first;
       const message = this.method.open(readSingleEnvelope(body, this.method.settings.readMaxBytes), this.coding);
-      if (message instanceof Promise) message.then((opened) => this.#answer(opened, trailer), this.#reject);
-      else this.#answer(message, trailer);
+      if (message instanceof Promise)
+        message.then(
+          (opened) => this.answered(opened, trailer),
+          (error: ConnectError) => this.unreadable(error),
+        );
+      else this.answered(message, trailer);
     } catch (error) {
-      this.#reject(answerError(error));
+      this.unreadable(answerError(error));
     }
-  }
-
-  #answer(message: Message, trailer: HeaderFields): void {
-    this.#resolve({ header: new LazyHeaders(this.head ?? []), message, trailer: new LazyHeaders(trailer) });
   }
 
   #begin(piece: Uint8Array): boolean {
@@ -98,5 +91,34 @@ export class UnaryCall extends OutgoingCall {
     const { readMaxBytes } = this.method.settings;
     this.fail(new ConnectError(`the answer is larger than ${readMaxBytes} bytes`, Code.ResourceExhausted));
     return false;
+  }
+}
+
+/** A unary call of a transport, whose answer is promised. */
+export class PromisedCall extends UnaryCall {
+  readonly #resolve: (answer: UnaryAnswer) => void;
+  readonly #reject: (error: ConnectError) => void;
+
+  constructor(
+    init: CallInit,
+    request: Uint8Array,
+    resolve: (answer: UnaryAnswer) => void,
+    reject: (error: ConnectError) => void,
+  ) {
+    super(init, request);
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  protected answered(message: Message, trailer: HeaderFields): void {
+    this.#resolve({ header: new LazyHeaders(this.head ?? []), message, trailer: new LazyHeaders(trailer) });
+  }
+
+  protected unreadable(error: ConnectError): void {
+    this.#reject(error);
+  }
+
+  protected failed(error: ConnectError): void {
+    this.#reject(error);
   }
 }

@@ -1,6 +1,6 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
-import { endOf } from "../calls/index.ts";
+import { endOf, LaterAnswer } from "../calls/index.ts";
 import type { HeaderFields } from "../carriers/index.ts";
 import {
   type CallInit,
@@ -8,7 +8,6 @@ import {
   type Retries,
   StreamCall,
   type StreamAnswer,
-  type UnaryAnswer,
   UnaryCall,
 } from "../client/index.ts";
 import { codedError, errorCodeOf } from "../errors/index.ts";
@@ -34,21 +33,14 @@ export interface ForwardTarget {
 
 /** Passes on a call with one message each way. */
 export function forwardUnary(target: ForwardTarget, message: Message, context: HandlerContext): Promise<Message> {
-  const isRest = context.protocolName === "rest";
   const request = target.method.envelop(message);
   // Nothing is compressed for an upstream.
   if (request instanceof Promise) throw new TypeError("a request to an upstream is compressed");
   const metadata = new AnswerMetadata(context, target.answerFields);
-  return new Promise((resolve, reject) => {
-    const answer = ({ message: answered }: UnaryAnswer): void => {
-      try {
-        resolve(isRest ? target.decode(answered) : answered);
-      } catch (error) {
-        reject(error);
-      }
-    };
-    new ForwardedUnary(initOf(target, context), request, metadata, answer, reject).start();
-  });
+  const decode = context.protocolName === "rest" ? target.decode : undefined;
+  const call = new ForwardedUnary(initOf(target, context), request, metadata, decode);
+  call.start();
+  return call.answer;
 }
 
 /** Passes on a call with a stream at least one way, and returns the messages of its answer as they come. */
@@ -104,20 +96,20 @@ function timeoutOf(
 }
 
 class ForwardedUnary extends UnaryCall {
+  /** The answer to the caller. */
+  readonly answer: LaterAnswer = new LaterAnswer();
   readonly #metadata: AnswerMetadata;
-  readonly #reject: (error: ConnectError) => void;
+  readonly #decode: ((message: Message) => Message) | undefined;
 
   constructor(
     init: CallInit,
     request: Uint8Array,
     metadata: AnswerMetadata,
-    resolve: (answer: UnaryAnswer) => void,
-    reject: (error: ConnectError) => void,
+    decode: ((message: Message) => Message) | undefined,
   ) {
-    // What is found once the status has said success is wrong with the message.
-    super(init, request, resolve, (error) => reject(malformedAnswer(error)));
+    super(init, request);
     this.#metadata = metadata;
-    this.#reject = reject;
+    this.#decode = decode;
   }
 
   protected override begun(head: HeaderFields): void {
@@ -129,9 +121,23 @@ class ForwardedUnary extends UnaryCall {
     super.completed(trailer);
   }
 
+  protected override answered(message: Message): void {
+    let decoded: Message;
+    try {
+      decoded = this.#decode === undefined ? message : this.#decode(message);
+    } catch (error) {
+      return this.answer.fail(error);
+    }
+    this.answer.succeed(decoded);
+  }
+
+  protected override unreadable(error: ConnectError): void {
+    this.answer.fail(malformedAnswer(error));
+  }
+
   protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {
     if (trailer !== undefined) this.#metadata.trailer(trailer);
-    this.#reject(trailer === undefined ? errorOnTheWay(error) : error);
+    this.answer.fail(trailer === undefined ? errorOnTheWay(error) : error);
   }
 }
 
