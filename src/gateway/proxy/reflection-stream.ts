@@ -24,7 +24,6 @@ export class ReflectionStream {
   readonly #opened: Promise<Opened>;
   #answers: AsyncIterator<ServerReflectionResponse> | undefined;
   #wake: (() => void) | undefined;
-  #ended = false;
 
   constructor(transport: Transport, method: Method, header: Readonly<Record<string, string>>, signal: AbortSignal) {
     this.#opened = transport.stream(method, signal, undefined, header, this.#questions());
@@ -58,13 +57,11 @@ export class ReflectionStream {
 
   /** Asks no more; what the server still sends is not read. */
   end(): void {
-    this.#ended = true;
-    this.#wake?.();
     this.#answers?.return?.().catch(() => undefined);
   }
 
   async *#questions(): AsyncGenerator<ServerReflectionRequest> {
-    while (!this.#ended) {
+    for (;;) {
       const messageRequest = this.#waiting.shift();
       if (messageRequest !== undefined) yield create(ServerReflectionRequestSchema, { messageRequest });
       else {
