@@ -89,10 +89,9 @@ class RandomCall implements AnswerReceiver {
     this.#tell("nothing", ended ? "end" : "head", "a header");
   }
 
-  onData(piece: Uint8Array): boolean {
+  onData(piece: Uint8Array): void {
     this.#tell("head", "head", "data");
     if (!this.#keeps) this.#stream.consumed(piece.byteLength);
-    return this.#keeps;
   }
 
   onEnd(): void {

@@ -111,7 +111,7 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   /** Called when a header has come that is not all of the answer. */
   protected abstract begun(head: HeaderFields): void;
 
-  abstract onData(piece: Uint8Array): boolean;
+  abstract onData(piece: Uint8Array): void;
 
   abstract onWritable(): void;
 

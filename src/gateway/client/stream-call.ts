@@ -67,8 +67,8 @@ export class StreamCall extends OutgoingCall {
     this.#resolve({ header: new LazyHeaders(head), message: this.#messages(), trailer: this.#trailer });
   }
 
-  onData(piece: Uint8Array): boolean {
-    return this.#body.onData(piece, false);
+  onData(piece: Uint8Array): void {
+    this.#body.onData(piece, false);
   }
 
   onWritable(): void {

@@ -43,19 +43,21 @@ export abstract class UnaryCall extends OutgoingCall {
 
   onWritable(): void {}
 
-  onData(piece: Uint8Array): boolean {
+  onData(piece: Uint8Array): void {
     this.stream?.consumed(piece.byteLength);
     const limitBytes = envelopePrefixBytes + this.method.settings.readMaxBytes;
     if (this.#collected === undefined && this.#first.byteLength === 0) {
       const announcedBytes = envelopeBytes(piece);
       if (Math.max(piece.byteLength, announcedBytes) > limitBytes) return this.#refuse();
-      if (piece.byteLength >= announcedBytes) return this.#begin(piece);
+      if (piece.byteLength >= announcedBytes) {
+        this.#first = ownPiece(piece);
+        return;
+      }
       this.#collected = new CollectedBytes(announcedBytes, limitBytes);
     }
     const collected = (this.#collected ??= this.#collect(limitBytes));
     if (collected.byteLength + piece.byteLength > limitBytes) return this.#refuse();
     collected.add(piece);
-    return false;
   }
 
   protected completed(trailer: HeaderFields): void {
@@ -74,11 +76,6 @@ export abstract class UnaryCall extends OutgoingCall {
     }
   }
 
-  #begin(piece: Uint8Array): boolean {
-    this.#first = ownPiece(piece);
-    return this.#first === piece;
-  }
-
   #collect(limitBytes: number): CollectedBytes {
     // No test can tell: another size only takes more memory, or a copy more.
     const collected = new CollectedBytes(envelopeBytes(this.#first), limitBytes);
@@ -87,10 +84,9 @@ export abstract class UnaryCall extends OutgoingCall {
   }
 
   /** Refuses what is longer than a message may be, before the rest of it comes. */
-  #refuse(): false {
+  #refuse(): void {
     const { readMaxBytes } = this.method.settings;
     this.fail(new ConnectError(`the answer is larger than ${readMaxBytes} bytes`, Code.ResourceExhausted));
-    return false;
   }
 }
 

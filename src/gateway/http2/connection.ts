@@ -46,6 +46,8 @@ export interface Opening {
   readonly tableUpdate: Uint8Array;
   /** The payload of our SETTINGS. */
   readonly settings: Uint8Array;
+  /** Whether chunks of which nothing is kept are freed once they are read. */
+  readonly freesChunks: boolean;
 }
 
 /**
@@ -69,8 +71,8 @@ export abstract class FrameConnection<
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
   readonly #reader: FrameReader;
-  /** Whether chunks are ours alone: a socket makes a buffer for each, but other streams may pass on a shared one. */
-  readonly #ownsChunks: boolean;
+  /** Not if a chunk may be shared: a socket makes a buffer for each, but other streams may not. */
+  readonly #freesChunks: boolean;
   /** Whether something has kept a view of the chunk that is being read. */
   #chunkKept = false;
   /** Runs the next step of ending the connection. */
@@ -79,7 +81,7 @@ export abstract class FrameConnection<
   constructor(socket: Duplex, options: ConnectionOptions, opening: Opening) {
     const { limits, budget } = options;
     this.#socket = socket;
-    this.#ownsChunks = socket instanceof Socket;
+    this.#freesChunks = opening.freesChunks && socket instanceof Socket;
     this.#options = options;
     this.#backlog = budget.open(socket, () => this.#cut());
     this.output = new Output(socket, this.#backlog, opening.tableUpdate, () => this.#drained());
@@ -133,6 +135,7 @@ export abstract class FrameConnection<
     this.streams.rememberReset(streamId);
   }
 
+  /** Notes that a view of the chunk being read is kept. */
   keepChunk(): void {
     this.#chunkKept = true;
   }
@@ -153,7 +156,7 @@ export abstract class FrameConnection<
   #read(chunk: Buffer): void {
     if (this.ended) return;
     this.deadlines.heardAtMs = Math.trunc(performance.now());
-    this.#chunkKept = !this.#ownsChunks;
+    this.#chunkKept = !this.#freesChunks;
     try {
       this.#reader.read(chunk);
       if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);

@@ -37,6 +37,7 @@ export class Http2Connection
       // Tells the peer that we use no dynamic table.
       tableUpdate: emptyTable,
       settings: encodeServerSettings(options.limits),
+      freesChunks: true,
     });
     this.#options = options;
   }

@@ -18,6 +18,8 @@ export interface StreamReceiver extends FlowReceiver {
 
 /** The part of a connection that its streams use. */
 export interface StreamCarrier extends FlowCarrier {
+  /** Notes that a view of the chunk being read is kept. Called only for chunks that may be freed. */
+  keepChunk(): void;
   /** Notes that a stream is answered although its peer has not ended its side. */
   lingers(): void;
 }

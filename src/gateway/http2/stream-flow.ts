@@ -20,8 +20,6 @@ export interface FlowCarrier {
   readonly receiveFlow: ReceiveFlow;
   /** Sends RST_STREAM. */
   sendReset(streamId: number, code: ErrorCode): void;
-  /** Notes that a view of the chunk being read is kept. Called only for chunks that may be freed. */
-  keepChunk(): void;
   /** Drops a stream that is closed. */
   forget(streamId: number): void;
   /** Reports that a receiver has thrown. */

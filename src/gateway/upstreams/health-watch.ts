@@ -69,7 +69,7 @@ export class HealthWatch implements AnswerReceiver {
     else if (httpStatus !== 200) this.#refuse();
   }
 
-  onData(piece: Uint8Array): boolean {
+  onData(piece: Uint8Array): void {
     this.#stream?.consumed(piece.byteLength);
     const bytes = Buffer.concat([this.#rest, piece]);
     let at = 0;
@@ -82,7 +82,6 @@ export class HealthWatch implements AnswerReceiver {
       at = end;
     }
     this.#rest = bytes.subarray(at);
-    return false;
   }
 
   onEnd(trailer: AnswerSection | undefined): void {
@@ -115,9 +114,8 @@ export class HealthWatch implements AnswerReceiver {
     else this.onReset();
   }
 
-  #refuse(): false {
+  #refuse(): void {
     this.#stream?.reset(ErrorCode.cancel);
-    return false;
   }
 
   #again(): void {

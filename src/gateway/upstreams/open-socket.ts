@@ -61,8 +61,7 @@ const readBytesMax = 64 * 1024;
 
 /** Opens a socket that reads into the same memory again and again: node sets 64 KiB aside for each read. */
 function openTcp({ target }: UpstreamAddress): Socket {
-  // A byte more than a chunk can have: what fills its memory is freed once it is read.
-  const memory = Buffer.allocUnsafeSlow(readBytesMax + 1).subarray(0, readBytesMax);
+  const memory = Buffer.allocUnsafeSlow(readBytesMax);
   const callback = (bytes: number): boolean => {
     const chunk = memory.subarray(0, bytes);
     return socket.emit("data", bytes < freedBytesMin ? unshared(chunk) : chunk);

@@ -55,6 +55,8 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
       // The encoder begins blocks with its own.
       tableUpdate: Buffer.alloc(0),
       settings: encodeClientSettings(options.limits),
+      // Sockets to servers read into the same memory again and again.
+      freesChunks: false,
     });
     this.#options = options;
   }

@@ -9,11 +9,10 @@ export interface AnswerReceiver extends FlowReceiver {
   /** Takes the header section, 1xx ones aside; `ended` if it is all of the answer. */
   onHead(head: AnswerSection, ended: boolean): void;
   /**
-   * Takes a piece of the body, a view of its chunk. Calls `stream.consumed(bytes)` once it is used.
-   *
-   * @returns whether the piece is kept; otherwise its memory may be freed
+   * Takes a piece of the body, a view of its chunk, of which no more may be kept than `ownPiece` returns. Calls
+   * `stream.consumed(bytes)` once it is used.
    */
-  onData(piece: Uint8Array): boolean;
+  onData(piece: Uint8Array): void;
   /** Takes the end of the answer. */
   onEnd(trailer: AnswerSection | undefined): void;
 }
@@ -71,7 +70,7 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
     if (!this.countReceived(bytes, length)) return ErrorCode.flowControlError;
     if (!this.#headReceived) return ErrorCode.protocolError;
     try {
-      if (bytes > 0 && this.receiver?.onData(piece) === true) this.#carrier.keepChunk();
+      if (bytes > 0) this.receiver?.onData(piece);
     } catch (error) {
       this.fault(error);
     }
