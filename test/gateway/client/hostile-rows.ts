@@ -1,7 +1,5 @@
-import { toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { gzipSync } from "node:zlib";
-import { WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GrpcTransportOptions } from "../../../src/gateway/client/index.ts";
 import type { Field } from "../../support/carriers/exchange.ts";
 import {
@@ -14,6 +12,7 @@ import {
   headersFrame,
   resetFrame,
 } from "../../support/carriers/http2-frames.ts";
+import { waterBedResponse, watered } from "../../support/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcAnswer,
@@ -21,14 +20,8 @@ import {
   type Script,
   type ScriptedConnection,
 } from "../../support/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../support/http2/http2-requests.ts";
 
-const message = toBinary(WaterBedResponseSchema, {
-  $typeName: "greenhouse.v1.WaterBedResponse",
-  bed: 7n,
-  liters: 3,
-  note: "",
-});
-const ok = envelope(message);
 const end = frameFlag.endStream;
 
 /** A server that breaks the rules of HTTP/2 or gRPC, and what a call of `WaterBed` for bed 7 ends with. */
@@ -68,13 +61,6 @@ function numbers(type: number, streamId: number, ...values: readonly number[]): 
   return frame(type, 0, streamId, payload);
 }
 
-function setting(id: number, value: number): Frame {
-  const payload = Buffer.alloc(6);
-  payload.writeUInt16BE(id, 0);
-  payload.writeUInt32BE(value, 2);
-  return frame(frameType.settings, 0, 0, payload);
-}
-
 function many(count: number, one: Frame): Frame[] {
   return Array.from({ length: count }, () => one);
 }
@@ -85,7 +71,7 @@ function closes(connection: ScriptedConnection): void {
 
 /** Servers that break the rules, and some that do not. */
 export const hostileRows: readonly HostileRow[] = [
-  { name: "an answer as it should be", script: answers(ok), want: undefined },
+  { name: "an answer as it should be", script: answers(watered), want: undefined },
 
   // HTTP/2: what ends the connection.
   {
@@ -102,7 +88,7 @@ export const hostileRows: readonly HostileRow[] = [
   },
   {
     name: "SETTINGS that allow to push",
-    script: { opening: [setting(2, 1)] },
+    script: { opening: [settingFrame(2, 1)] },
     want: Code.Unavailable,
     requests: 0,
   },
@@ -143,7 +129,7 @@ export const hostileRows: readonly HostileRow[] = [
   },
   {
     name: "a header block that another frame interrupts",
-    script: sends((id) => [frame(frameType.headers, 0, id, headerBlock(grpcHead)), dataFrame(id, ok)]),
+    script: sends((id) => [frame(frameType.headers, 0, id, headerBlock(grpcHead)), dataFrame(id, watered)]),
     want: Code.Unavailable,
   },
   {
@@ -151,10 +137,10 @@ export const hostileRows: readonly HostileRow[] = [
     script: sends((id) => [frame(frameType.continuation, 4, id)]),
     want: Code.Unavailable,
   },
-  { name: "DATA on no stream", script: sends(() => [dataFrame(0, ok)]), want: Code.Unavailable },
+  { name: "DATA on no stream", script: sends(() => [dataFrame(0, watered)]), want: Code.Unavailable },
   {
     name: "DATA on a stream that was never opened",
-    script: sends((id) => [dataFrame(id + 2, ok)]),
+    script: sends((id) => [dataFrame(id + 2, watered)]),
     want: Code.Unavailable,
   },
   {
@@ -187,8 +173,8 @@ export const hostileRows: readonly HostileRow[] = [
     script: sends(() => [frame(frameType.settings, 0, 0, Buffer.alloc(5))]),
     want: Code.Unavailable,
   },
-  { name: "a window that is too large", script: sends(() => [setting(4, 0x8000_0000)]), want: Code.Unavailable },
-  { name: "frames that are too small", script: sends(() => [setting(5, 100)]), want: Code.Unavailable },
+  { name: "a window that is too large", script: sends(() => [settingFrame(4, 0x8000_0000)]), want: Code.Unavailable },
+  { name: "frames that are too small", script: sends(() => [settingFrame(5, 100)]), want: Code.Unavailable },
   {
     name: "a WINDOW_UPDATE that overflows the connection",
     script: sends(() => [numbers(frameType.windowUpdate, 0, 0x7fff_ffff)]),
@@ -242,34 +228,46 @@ export const hostileRows: readonly HostileRow[] = [
     script: sends((id) => [numbers(frameType.windowUpdate, id, 0)]),
     want: Code.Internal,
   },
-  { name: "DATA before the header", script: sends((id) => [dataFrame(id, ok)]), want: Code.Internal },
+  { name: "DATA before the header", script: sends((id) => [dataFrame(id, watered)]), want: Code.Internal },
   {
     name: "a header without :status",
-    script: answers(ok, undefined, [["content-type", "application/grpc"]]),
+    script: answers(watered, undefined, [["content-type", "application/grpc"]]),
     want: Code.Internal,
   },
-  { name: "two of :status", script: answers(ok, undefined, [[":status", "200"], ...grpcHead]), want: Code.Internal },
+  {
+    name: "two of :status",
+    script: answers(watered, undefined, [[":status", "200"], ...grpcHead]),
+    want: Code.Internal,
+  },
   {
     name: ":status after another field",
-    script: answers(ok, undefined, [...grpcHead].toReversed()),
+    script: answers(watered, undefined, [...grpcHead].toReversed()),
     want: Code.Internal,
   },
-  { name: "a :status that is none", script: answers(ok, undefined, [[":status", "20"]]), want: Code.Internal },
-  { name: "a field of a request", script: answers(ok, undefined, [...grpcHead, [":path", "/"]]), want: Code.Internal },
-  { name: "a name in upper case", script: answers(ok, undefined, [...grpcHead, ["X-A", "1"]]), want: Code.Internal },
+  { name: "a :status that is none", script: answers(watered, undefined, [[":status", "20"]]), want: Code.Internal },
+  {
+    name: "a field of a request",
+    script: answers(watered, undefined, [...grpcHead, [":path", "/"]]),
+    want: Code.Internal,
+  },
+  {
+    name: "a name in upper case",
+    script: answers(watered, undefined, [...grpcHead, ["X-A", "1"]]),
+    want: Code.Internal,
+  },
   {
     name: "a line break in a value",
-    script: answers(ok, undefined, [...grpcHead, ["x-a", "1\r\nx-b: 2"]]),
+    script: answers(watered, undefined, [...grpcHead, ["x-a", "1\r\nx-b: 2"]]),
     want: Code.Internal,
   },
   {
     name: "a field of HTTP/1.1",
-    script: answers(ok, undefined, [...grpcHead, ["connection", "close"]]),
+    script: answers(watered, undefined, [...grpcHead, ["connection", "close"]]),
     want: Code.Internal,
   },
   {
     name: "a trailer with :status",
-    script: answers(ok, [
+    script: answers(watered, [
       [":status", "200"],
       ["grpc-status", "0"],
     ]),
@@ -288,7 +286,7 @@ export const hostileRows: readonly HostileRow[] = [
   },
   {
     name: "a header list of 20 KiB",
-    script: answers(ok, undefined, [
+    script: answers(watered, undefined, [
       ...grpcHead,
       ["x-long", "a".repeat(10_000)],
       ["x-longer", "b".repeat(6_000)],
@@ -331,7 +329,7 @@ export const hostileRows: readonly HostileRow[] = [
     name: "a connection lost after the message",
     script: {
       request: (connection, id) => {
-        connection.send(headersFrame(id, grpcHead), dataFrame(id, ok));
+        connection.send(headersFrame(id, grpcHead), dataFrame(id, watered));
         connection.socket.end();
       },
     },
@@ -361,13 +359,13 @@ export const hostileRows: readonly HostileRow[] = [
         [":status", "103"],
         ["link", "</a>"],
       ]),
-      ...grpcAnswer(id, ok),
+      ...grpcAnswer(id, watered),
     ]),
     want: undefined,
   },
   {
     name: "GOAWAY that names the call, which is answered then",
-    script: sends((id) => [numbers(frameType.goAway, 0, id, 0), ...grpcAnswer(id, ok)]),
+    script: sends((id) => [numbers(frameType.goAway, 0, id, 0), ...grpcAnswer(id, watered)]),
     want: undefined,
   },
   {
@@ -375,7 +373,7 @@ export const hostileRows: readonly HostileRow[] = [
     script: sends((id) => [
       frame(0x42, 0xff, id, Buffer.alloc(9)),
       frame(frameType.priority, 0, id, Buffer.alloc(5)),
-      ...grpcAnswer(id, ok),
+      ...grpcAnswer(id, watered),
     ]),
     want: undefined,
   },
@@ -383,7 +381,7 @@ export const hostileRows: readonly HostileRow[] = [
     name: "padding",
     script: sends((id) => [
       headersFrame(id, grpcHead),
-      frame(frameType.data, frameFlag.padded, id, Buffer.concat([Buffer.of(3), ok, Buffer.alloc(3)])),
+      frame(frameType.data, frameFlag.padded, id, Buffer.concat([Buffer.of(3), watered, Buffer.alloc(3)])),
       headersFrame(id, [["grpc-status", "0"]], end),
     ]),
     want: undefined,
@@ -392,24 +390,24 @@ export const hostileRows: readonly HostileRow[] = [
     name: "an answer in single octets",
     script: sends((id) => [
       headersFrame(id, grpcHead),
-      ...[...ok].map((octet) => dataFrame(id, Buffer.of(octet))),
+      ...[...watered].map((octet) => dataFrame(id, Buffer.of(octet))),
       headersFrame(id, [["grpc-status", "0"]], end),
     ]),
     want: undefined,
   },
   {
     name: "an answer and then a reset without an error",
-    script: sends((id) => [...grpcAnswer(id, ok), resetFrame(id, 0)]),
+    script: sends((id) => [...grpcAnswer(id, watered), resetFrame(id, 0)]),
     want: undefined,
   },
   {
     name: "a reset of a stream that has ended",
-    script: { request: (connection, id) => connection.send(...grpcAnswer(id, ok), resetFrame(id, 8)) },
+    script: { request: (connection, id) => connection.send(...grpcAnswer(id, watered), resetFrame(id, 8)) },
     want: undefined,
   },
   {
     name: "a status beside details of another code",
-    script: answers(ok, [
+    script: answers(watered, [
       ["grpc-status", "5"],
       ["grpc-message", "no%20bed"],
       ["grpc-status-details-bin", "CAA"],
@@ -445,7 +443,7 @@ export const hostileRows: readonly HostileRow[] = [
   },
   {
     name: "a coding and a type in other spellings",
-    script: answers(ok, undefined, [
+    script: answers(watered, undefined, [
       [":status", "200"],
       ["content-type", "Application/gRPC ; a=b"],
       ["grpc-encoding", "Identity"],
@@ -456,7 +454,7 @@ export const hostileRows: readonly HostileRow[] = [
   { name: "no content type", script: http("200"), want: Code.Unknown },
   {
     name: "JSON of gRPC",
-    script: answers(ok, undefined, [
+    script: answers(watered, undefined, [
       [":status", "200"],
       ["content-type", "application/grpc+json"],
     ]),
@@ -464,7 +462,7 @@ export const hostileRows: readonly HostileRow[] = [
   },
   {
     name: "gRPC-Web",
-    script: answers(ok, undefined, [
+    script: answers(watered, undefined, [
       [":status", "200"],
       ["content-type", "application/grpc-web+proto"],
     ]),
@@ -489,10 +487,10 @@ export const hostileRows: readonly HostileRow[] = [
   },
 
   // gRPC.
-  { name: "no grpc-status", script: answers(ok, [["x-a", "1"]]), want: Code.Internal },
+  { name: "no grpc-status", script: answers(watered, [["x-a", "1"]]), want: Code.Internal },
   {
     name: "no trailer",
-    script: sends((id) => [headersFrame(id, grpcHead), dataFrame(id, ok, end)]),
+    script: sends((id) => [headersFrame(id, grpcHead), dataFrame(id, watered, end)]),
     want: Code.Internal,
   },
   {
@@ -500,11 +498,11 @@ export const hostileRows: readonly HostileRow[] = [
     script: sends((id) => [headersFrame(id, grpcHead, end)]),
     want: Code.Internal,
   },
-  { name: "a status that is no number", script: answers(ok, [["grpc-status", "ok"]]), want: Code.Internal },
-  { name: "a status that is negative", script: answers(ok, [["grpc-status", "-1"]]), want: Code.Internal },
+  { name: "a status that is no number", script: answers(watered, [["grpc-status", "ok"]]), want: Code.Internal },
+  { name: "a status that is negative", script: answers(watered, [["grpc-status", "-1"]]), want: Code.Internal },
   {
     name: "two statuses",
-    script: answers(ok, [
+    script: answers(watered, [
       ["grpc-status", "0"],
       ["grpc-status", "0"],
     ]),
@@ -512,7 +510,7 @@ export const hostileRows: readonly HostileRow[] = [
   },
   {
     name: "status 17",
-    script: answers(ok, [
+    script: answers(watered, [
       ["grpc-status", "17"],
       ["grpc-message", "odd"],
     ]),
@@ -521,7 +519,7 @@ export const hostileRows: readonly HostileRow[] = [
   },
   {
     name: "a message that is not percent-encoded well",
-    script: answers(ok, [
+    script: answers(watered, [
       ["grpc-status", "9"],
       ["grpc-message", "50% off"],
     ]),
@@ -530,7 +528,7 @@ export const hostileRows: readonly HostileRow[] = [
   },
   {
     name: "details that are not base64",
-    script: answers(ok, [
+    script: answers(watered, [
       ["grpc-status", "5"],
       ["grpc-message", "none"],
       ["grpc-status-details-bin", "?"],
@@ -538,7 +536,7 @@ export const hostileRows: readonly HostileRow[] = [
     want: Code.NotFound,
     says: "none",
   },
-  { name: "an error after a message", script: answers(ok, [["grpc-status", "10"]]), want: Code.Aborted },
+  { name: "an error after a message", script: answers(watered, [["grpc-status", "10"]]), want: Code.Aborted },
   {
     name: "no message",
     script: sends((id) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "0"]], end)]),
@@ -549,23 +547,23 @@ export const hostileRows: readonly HostileRow[] = [
     script: sends((id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"]], end)]),
     want: Code.Unimplemented,
   },
-  { name: "two messages", script: answers(Buffer.concat([ok, ok])), want: Code.Unimplemented },
-  { name: "a cut message", script: answers(ok.subarray(0, -1)), want: Code.Internal },
-  { name: "a cut prefix", script: answers(ok.subarray(0, 3)), want: Code.Internal },
-  { name: "reserved flags", script: answers(envelope(message, 2)), want: Code.Internal },
+  { name: "two messages", script: answers(Buffer.concat([watered, watered])), want: Code.Unimplemented },
+  { name: "a cut message", script: answers(watered.subarray(0, -1)), want: Code.Internal },
+  { name: "a cut prefix", script: answers(watered.subarray(0, 3)), want: Code.Internal },
+  { name: "reserved flags", script: answers(envelope(waterBedResponse, 2)), want: Code.Internal },
   {
     name: "a compressed message in an answer that is not",
-    script: answers(envelope(gzipSync(message), 1)),
+    script: answers(envelope(gzipSync(waterBedResponse), 1)),
     want: Code.Internal,
   },
   {
     name: "a coding that nobody knows",
-    script: answers(envelope(message, 1), undefined, [...grpcHead, ["grpc-encoding", "snappy"]]),
+    script: answers(envelope(waterBedResponse, 1), undefined, [...grpcHead, ["grpc-encoding", "snappy"]]),
     want: Code.Internal,
   },
   {
     name: "gzip that is none",
-    script: answers(envelope(message, 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
+    script: answers(envelope(waterBedResponse, 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
     want: Code.Internal,
   },
   {
@@ -576,7 +574,7 @@ export const hostileRows: readonly HostileRow[] = [
   },
   {
     name: "gzip",
-    script: answers(envelope(gzipSync(message), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
+    script: answers(envelope(gzipSync(waterBedResponse), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
     want: undefined,
   },
   { name: "a message of another type", script: answers(envelope(Buffer.from("0a", "hex"))), want: Code.Internal },
@@ -589,7 +587,7 @@ export const hostileRows: readonly HostileRow[] = [
     name: "more than the limit in pieces",
     script: sends((id) => [
       headersFrame(id, grpcHead),
-      dataFrame(id, ok),
+      dataFrame(id, watered),
       ...many(3, dataFrame(id, Buffer.alloc(1000))),
     ]),
     want: Code.ResourceExhausted,

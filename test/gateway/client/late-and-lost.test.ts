@@ -5,7 +5,6 @@ import {
   GreenhouseService,
   ReadingSchema,
   RecordReadingsResponseSchema,
-  WaterBedResponseSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../src/gateway/client/index.ts";
 import {
@@ -20,6 +19,7 @@ import {
 import { collect } from "../../support/collect.ts";
 import { within } from "../../support/deadline.ts";
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
+import { watered } from "../../support/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcAnswer,
@@ -27,24 +27,14 @@ import {
   type ScriptedConnection,
   startScriptedServer,
 } from "../../support/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../support/http2/http2-requests.ts";
 import { projectFolder, runProgram } from "../../support/process/child-program.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 // What neither a call that is sent again, nor one that is given up, may do to itself, to others or to the program.
 
-const watered = envelope(
-  toBinary(WaterBedResponseSchema, { $typeName: "greenhouse.v1.WaterBedResponse", bed: 7n, liters: 3, note: "" }),
-);
-
 function readingOf(sensor: string): Buffer {
   return envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }));
-}
-
-function setting(id: number, value: number): Frame {
-  const payload = Buffer.alloc(6);
-  payload.writeUInt16BE(id, 0);
-  payload.writeUInt32BE(value, 2);
-  return frame(frameType.settings, 0, 0, payload);
 }
 
 const streamsMax = 3;
@@ -56,12 +46,12 @@ test("a stream that is refused loses none of its messages, however large the nex
   let acknowledged = 0;
   await using server = await startScriptedServer({
     // Room for all of the large message at once.
-    opening: [setting(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))],
+    opening: [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))],
     frame: (connection, { type, flags, streamId, payload }) => {
       if (type === frameType.settings && flags === 1 && ++acknowledged === 2) refused.resolve(connection);
       if (type !== frameType.data) return;
       // The first message: its stream is refused, and no other may be opened for a while.
-      if (bodies.size === 0) connection.send(setting(streamsMax, 0), resetFrame(streamId, 7));
+      if (bodies.size === 0) connection.send(settingFrame(streamsMax, 0), resetFrame(streamId, 7));
       bodies.set(streamId, Buffer.concat([bodies.get(streamId) ?? Buffer.alloc(0), payload]));
     },
     request: (connection, id) => {
@@ -74,7 +64,7 @@ test("a stream that is refused loses none of its messages, however large the nex
     yield { sensor: "first" };
     const connection = await refused.promise;
     // Once the call has taken the large message.
-    setImmediate(() => connection.send(setting(streamsMax, 100)));
+    setImmediate(() => connection.send(settingFrame(streamsMax, 100)));
     yield { sensor: large };
     yield { sensor: "last" };
   }
@@ -196,7 +186,7 @@ test("a server that answers thousands of calls that were given up keeps its conn
 
 test("a server that takes no streams and ends connections is not connected to over and over", async () => {
   await using server = await startScriptedServer({
-    opening: [setting(streamsMax, 0)],
+    opening: [settingFrame(streamsMax, 0)],
     frame: ({ socket }, { type }) => {
       if (type === frameType.settings) socket.end();
     },

@@ -6,7 +6,6 @@ import {
   GreenhouseService,
   ReadingSchema,
   RecordReadingsResponseSchema,
-  WaterBedResponseSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions, type RetryPolicy } from "../../../src/gateway/client/index.ts";
 import { type FailedCall, Retries } from "../../../src/gateway/client/retries.ts";
@@ -21,6 +20,7 @@ import {
 } from "../../support/carriers/http2-frames.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
+import { watered } from "../../support/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcAnswer,
@@ -30,10 +30,6 @@ import {
 } from "../../support/gateway/scripted-http2-server.ts";
 
 // When a call that has failed is sent again, as the server counts it.
-
-const watered = envelope(
-  toBinary(WaterBedResponseSchema, { $typeName: "greenhouse.v1.WaterBedResponse", bed: 7n, liters: 3, note: "" }),
-);
 
 const policy: RetryPolicy = {
   maxAttempts: 4,

@@ -7,10 +7,9 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import { createServer } from "node:net";
-import { toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService, WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../src/gateway/client/index.ts";
 import { BlockEncoder, encodeVarying, StableFields } from "../../../src/gateway/http2/index.ts";
 import { HpackDecoder } from "../../../src/gateway/http2/hpack/decoder.ts";
@@ -18,13 +17,11 @@ import { type Frame, frame, frameType, resetFrame } from "../../support/carriers
 import { heldBytes } from "../../support/carriers/held-bytes.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
-import { envelope, grpcAnswer, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
+import { watered } from "../../support/gateway/greenhouse-client.ts";
+import { grpcAnswer, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../support/http2/http2-requests.ts";
 
 // Many calls over one transport: streams, windows and tables of the server, its going away, and what is sent again.
-
-const ok = envelope(
-  toBinary(WaterBedResponseSchema, { $typeName: "greenhouse.v1.WaterBedResponse", bed: 7n, liters: 3, note: "" }),
-);
 
 interface TestClient extends AsyncDisposable {
   readonly greenhouse: Client<typeof GreenhouseService>;
@@ -56,13 +53,6 @@ async function callMany({ greenhouse }: TestClient, count: number): Promise<Reco
   return counts;
 }
 
-function setting(id: number, value: number): Frame {
-  const payload = Buffer.alloc(6);
-  payload.writeUInt16BE(id, 0);
-  payload.writeUInt32BE(value, 2);
-  return frame(frameType.settings, 0, 0, payload);
-}
-
 function goAway(lastStreamId: number): Frame {
   const payload = Buffer.alloc(8);
   payload.writeUInt32BE(lastStreamId, 0);
@@ -73,14 +63,14 @@ test("a server that takes one stream at a time gets one at a time", async () => 
   let open = 0;
   let most = 0;
   await using server = await startScriptedServer({
-    opening: [setting(3, 1)],
+    opening: [settingFrame(3, 1)],
     frame: (_, { type }) => {
       if (type === frameType.headers) most = Math.max(most, ++open);
     },
     request: (connection, id) =>
       setImmediate(() => {
         open--;
-        connection.send(...grpcAnswer(id, ok));
+        connection.send(...grpcAnswer(id, watered));
       }),
   });
   await using client = clientOf(server.baseUrl);
@@ -96,8 +86,8 @@ test("a server that takes one stream at a time gets one at a time", async () => 
 
 test("a further connection is opened when the streams of the first are taken", async () => {
   await using server = await startScriptedServer({
-    opening: [setting(3, 2)],
-    request: (connection, id) => setTimeout(() => connection.send(...grpcAnswer(id, ok)), 20),
+    opening: [settingFrame(3, 2)],
+    request: (connection, id) => setTimeout(() => connection.send(...grpcAnswer(id, watered)), 20),
   });
   await using client = clientOf(server.baseUrl, { connections: 3 });
   await client.greenhouse.waterBed({});
@@ -108,7 +98,7 @@ test("a further connection is opened when the streams of the first are taken", a
 test("a call that is refused is sent again, once", async () => {
   await using busy = await startScriptedServer({
     request: (connection, id) =>
-      connection.requests === 1 ? connection.send(resetFrame(id, 7)) : connection.send(...grpcAnswer(id, ok)),
+      connection.requests === 1 ? connection.send(resetFrame(id, 7)) : connection.send(...grpcAnswer(id, watered)),
   });
   await using client = clientOf(busy.baseUrl);
   expect(await callMany(client, 1)).toEqual({ ok: 1 });
@@ -128,7 +118,7 @@ test("no call is lost or processed twice when a server goes away every ten calls
       // What comes after the last stream is not processed.
       if (id > last) return;
       processed++;
-      connection.send(...grpcAnswer(id, ok));
+      connection.send(...grpcAnswer(id, watered));
       if (connection.requests === 10) connection.send(goAway(last));
     },
   });
@@ -150,7 +140,7 @@ test("the next call after a lost connection opens another", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => {
       closed = once(connection.socket, "close");
-      connection.send(...grpcAnswer(id, ok));
+      connection.send(...grpcAnswer(id, watered));
       connection.socket.end();
     },
   });
@@ -231,7 +221,7 @@ test("a server is sent a PING only while a call waits, and is given up if it doe
   await using server = await startScriptedServer({
     frame: (_, { type }) => type === frameType.ping && ping.resolve(),
     request: (connection, id) => {
-      if (connection.requests === 1) connection.send(...grpcAnswer(id, ok));
+      if (connection.requests === 1) connection.send(...grpcAnswer(id, watered));
       else second.resolve();
     },
   });
@@ -253,7 +243,7 @@ test("a server is sent a PING only while a call waits, and is given up if it doe
 test("a window of one octet lets a request through, octet by octet", async () => {
   const sizes = new Set<number>();
   await using server = await startScriptedServer({
-    opening: [setting(4, 1)],
+    opening: [settingFrame(4, 1)],
     frame: (connection, { type, streamId, payload }) => {
       if (type !== frameType.data || payload.byteLength === 0) return;
       sizes.add(payload.byteLength);
@@ -261,7 +251,7 @@ test("a window of one octet lets a request through, octet by octet", async () =>
       increment.writeUInt32BE(payload.byteLength);
       connection.send(frame(frameType.windowUpdate, 0, streamId, increment));
     },
-    request: (connection, id) => connection.send(...grpcAnswer(id, ok)),
+    request: (connection, id) => connection.send(...grpcAnswer(id, watered)),
   });
   await using client = clientOf(server.baseUrl);
   // The first call may be sent before the settings have come.

@@ -1,52 +1,19 @@
 import { createServer } from "node:net";
-import { toBinary } from "@bufbuild/protobuf";
-import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { Code, createClient } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService, WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import {
-  createGrpcTransport,
-  createUpstream,
-  type Upstream,
-  type UpstreamOptions,
-} from "../../../src/gateway/client/index.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport, createUpstream } from "../../../src/gateway/client/index.ts";
 import { createGateway } from "../../../src/gateway/index.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import { frameType } from "../../support/carriers/http2-frames.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
-import { within } from "../../support/deadline.ts";
-import { envelope, grpcAnswer, type Script, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
+import { answering, openGreenhouse, watered, wateringOf } from "../../support/gateway/greenhouse-client.ts";
+import { grpcAnswer, type Script, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
 
 // Which servers calls go to: the addresses of a name as they change, those that cannot be reached, the less loaded one.
 
-const ok = envelope(
-  toBinary(WaterBedResponseSchema, { $typeName: "greenhouse.v1.WaterBedResponse", bed: 7n, liters: 3, note: "" }),
-);
-const answering: Script = { request: (connection, id) => connection.send(...grpcAnswer(id, ok)) };
-
 function portOf(baseUrl: string): number {
   return Number(new URL(baseUrl).port);
-}
-
-interface TestClient extends AsyncDisposable {
-  readonly greenhouse: Client<typeof GreenhouseService>;
-  readonly upstream: Upstream;
-}
-
-function clientOf(options: UpstreamOptions): TestClient {
-  const upstream = createUpstream(options);
-  const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
-  return { greenhouse, upstream, [Symbol.asyncDispose]: () => upstream.close() };
-}
-
-/** What a call ends with: "ok", or its code and message. */
-async function outcomeOf({ greenhouse }: TestClient): Promise<string> {
-  try {
-    await within(greenhouse.waterBed({}), "a call");
-    return "ok";
-  } catch (error) {
-    const { code, rawMessage } = ConnectError.from(error);
-    return `${Code[code]}: ${rawMessage}`;
-  }
 }
 
 /** Three servers, at three addresses with one port. */
@@ -68,12 +35,12 @@ async function threeServers(script: Script) {
 test("calls are spread over all addresses of a name", async () => {
   await using three = await threeServers(answering);
   const hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
-  await using client = clientOf({
+  await using client = openGreenhouse({
     addresses: `dns:plants.example:${three.port}`,
     lookup: async () => hosts.map((address) => ({ address })),
   });
   for (let round = 0; round < 15; round++) {
-    const outcomes = await Promise.all(Array.from({ length: 10 }, () => outcomeOf(client)));
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => wateringOf(client)));
     expect(new Set(outcomes)).toEqual(new Set(["ok"]));
   }
   for (const { requests, connections } of three.servers) {
@@ -87,10 +54,10 @@ test("a call goes to the server that has fewer", async () => {
   // The first server keeps its calls.
   let keeps = true;
   await using busy = await startScriptedServer({
-    request: (connection, id) => (keeps ? undefined : connection.send(...grpcAnswer(id, ok))),
+    request: (connection, id) => (keeps ? undefined : connection.send(...grpcAnswer(id, watered))),
   });
   await using idle = await startScriptedServer(answering);
-  await using client = clientOf({ addresses: [busy.baseUrl, idle.baseUrl] });
+  await using client = openGreenhouse({ addresses: [busy.baseUrl, idle.baseUrl] });
   const controller = new AbortController();
   const kept: Promise<unknown>[] = [];
   while (busy.requests === 0) {
@@ -100,7 +67,7 @@ test("a call goes to the server that has fewer", async () => {
   }
   await expect.poll(() => client.upstream.load.calls).toBe(busy.requests);
   const before = busy.requests;
-  for (let i = 0; i < 20; i++) expect(await outcomeOf(client)).toBe("ok");
+  for (let i = 0; i < 20; i++) expect(await wateringOf(client)).toBe("ok");
   expect(busy.requests).toBe(before);
   keeps = false;
   controller.abort();
@@ -111,25 +78,25 @@ test("new addresses of a name are found, and those that are gone are left once t
   const answers: (() => void)[] = [];
   await using three = await threeServers({
     request: (connection, id) => {
-      if (connection.requests === 1) answers.push(() => connection.send(...grpcAnswer(id, ok)));
-      else connection.send(...grpcAnswer(id, ok));
+      if (connection.requests === 1) answers.push(() => connection.send(...grpcAnswer(id, watered)));
+      else connection.send(...grpcAnswer(id, watered));
     },
   });
   const [old, other] = three.servers;
   let hosts = ["127.0.0.1"];
-  await using client = clientOf({
+  await using client = openGreenhouse({
     addresses: `dns:plants.example:${three.port}`,
     resolveEveryMs: 1,
     lookup: async () => hosts.map((address) => ({ address })),
   });
-  const first = outcomeOf(client);
+  const first = wateringOf(client);
   await expect.poll(() => old?.requests).toBe(1);
   hosts = ["127.0.0.2"];
-  const second = outcomeOf(client);
+  const second = wateringOf(client);
   const more: Promise<string>[] = [];
   await expect
     .poll(() => {
-      more.push(outcomeOf(client));
+      more.push(wateringOf(client));
       return other?.requests;
     })
     .toBeGreaterThan(0);
@@ -150,30 +117,30 @@ test("a name is looked up again when a connection is lost", async () => {
   await using old = await startScriptedServer({ request: ({ socket }) => socket.destroy() });
   const port = portOf(old.baseUrl);
   await using other = await startScriptedServer(answering, { host: "127.0.0.2", port });
-  await using client = clientOf({
+  await using client = openGreenhouse({
     addresses: `dns:plants.example:${port}`,
     lookup: async () => {
       lookups++;
       return hosts.map((address) => ({ address }));
     },
   });
-  await outcomeOf(client);
+  await wateringOf(client);
   hosts = ["127.0.0.2"];
   // Not more than once a second, however much is lost.
-  for (let i = 0; i < 10; i++) await outcomeOf(client);
+  for (let i = 0; i < 10; i++) await wateringOf(client);
   expect({ lookups, requests: other.requests }).toEqual({ lookups: 1, requests: 0 });
   vi.advanceTimersByTime(1_000);
-  await expect.poll(() => outcomeOf(client)).toBe("ok");
+  await expect.poll(() => wateringOf(client)).toBe("ok");
   expect(lookups).toBe(2);
 });
 
 test("a watcher is told of servers that are connected to, and of those that are lost while others are there", async () => {
   await using first = await startScriptedServer(answering);
   const second = await startScriptedServer(answering);
-  await using client = clientOf({ addresses: [first.baseUrl, second.baseUrl] });
+  await using client = openGreenhouse({ addresses: [first.baseUrl, second.baseUrl] });
   let told = 0;
   const stop = client.upstream.watchServers(() => told++);
-  await expect.poll(async () => [await outcomeOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
+  await expect.poll(async () => [await wateringOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
   await expect.poll(() => told).toBe(2);
   stop();
   let toldLater = 0;
@@ -185,8 +152,8 @@ test("a watcher is told of servers that are connected to, and of those that are 
 
 test("a watcher is not told of the loss of the only server", async () => {
   await using server = await startScriptedServer(answering);
-  await using client = clientOf({ addresses: server.baseUrl });
-  expect(await outcomeOf(client)).toBe("ok");
+  await using client = openGreenhouse({ addresses: server.baseUrl });
+  expect(await wateringOf(client)).toBe("ok");
   let told = 0;
   client.upstream.watchServers(() => told++);
   await server[Symbol.asyncDispose]();
@@ -197,7 +164,7 @@ test("a watcher is not told of the loss of the only server", async () => {
 test("looking a name up again opens no connection if nothing has changed", async () => {
   await using server = await startScriptedServer(answering);
   let lookups = 0;
-  await using client = clientOf({
+  await using client = openGreenhouse({
     addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
     resolveEveryMs: 1,
     lookup: async () => {
@@ -207,7 +174,7 @@ test("looking a name up again opens no connection if nothing has changed", async
   });
   await expect
     .poll(async () => {
-      expect(await outcomeOf(client)).toBe("ok");
+      expect(await wateringOf(client)).toBe("ok");
       return lookups;
     })
     .toBeGreaterThan(3);
@@ -218,13 +185,13 @@ test("looking a name up again opens no connection if nothing has changed", async
 test("a name keeps the addresses that it had when there are none any more", async () => {
   await using server = await startScriptedServer(answering);
   let lookups = 0;
-  await using client = clientOf({
+  await using client = openGreenhouse({
     addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
     resolveEveryMs: 1,
     lookup: async () => (lookups++ === 0 ? [{ address: "127.0.0.1" }] : []),
   });
-  await expect.poll(async () => [await outcomeOf(client), lookups]).toEqual(["ok", 2]);
-  expect([await outcomeOf(client), client.upstream.load.servers]).toEqual(["ok", 1]);
+  await expect.poll(async () => [await wateringOf(client), lookups]).toEqual(["ok", 2]);
+  expect([await wateringOf(client), client.upstream.load.servers]).toEqual(["ok", 1]);
 });
 
 test.each([
@@ -233,7 +200,7 @@ test.each([
   { name: "is not answered", lookup: () => new Promise<never>(() => undefined), says: "no answer within 50 ms" },
 ])("a name that $name fails calls, and is left alone for a while", async ({ lookup, says }) => {
   let lookups = 0;
-  await using client = clientOf({
+  await using client = openGreenhouse({
     addresses: "dns:plants.example:1",
     limits: { connectTimeoutMs: 50 },
     lookup: () => {
@@ -243,9 +210,9 @@ test.each([
   });
   expect(client.upstream.ready).toBe(true);
   // Calls at once wait for one answer, and later ones for none.
-  const together = await Promise.all([outcomeOf(client), outcomeOf(client)]);
+  const together = await Promise.all([wateringOf(client), wateringOf(client)]);
   for (let i = 0; i < 3; i++) {
-    const outcome = together[i] ?? (await outcomeOf(client));
+    const outcome = together[i] ?? (await wateringOf(client));
     expect(outcome).toBe(`Unavailable: cannot look up plants.example: ${says}`);
     expect(client.upstream.ready).toBe(false);
   }
@@ -255,7 +222,7 @@ test.each([
 test("a name keeps its servers while it cannot be looked up, and is looked up as before afterwards", async () => {
   await using server = await startScriptedServer(answering);
   let lookups = 0;
-  await using client = clientOf({
+  await using client = openGreenhouse({
     addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
     resolveEveryMs: 1,
     lookup: async () => {
@@ -266,7 +233,7 @@ test("a name keeps its servers while it cannot be looked up, and is looked up as
   await expect
     .poll(
       async () => {
-        expect(await outcomeOf(client)).toBe("ok");
+        expect(await wateringOf(client)).toBe("ok");
         return lookups;
       },
       { timeout: 4_000 },
@@ -277,19 +244,19 @@ test("a name keeps its servers while it cannot be looked up, and is looked up as
 test("the system looks up a name, under TLS its certificate must have that name", async () => {
   const certificate = createCertificate("server");
   await using server = await startScriptedServer(answering);
-  await using plain = clientOf({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
-  expect(await outcomeOf(plain)).toBe("ok");
+  await using plain = openGreenhouse({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
+  expect(await wateringOf(plain)).toBe("ok");
 
   const gateway = createGateway({ routes: () => undefined });
   const tls = await gateway.listen({ host: "127.0.0.1", port: 0, tls: certificate });
-  await using named = clientOf({ addresses: `dns:localhost:${tls.port}`, tls: { ca: certificate.cert } });
-  expect(await outcomeOf(named)).toMatch(/^Unimplemented/);
-  await using other = clientOf({
+  await using named = openGreenhouse({ addresses: `dns:localhost:${tls.port}`, tls: { ca: certificate.cert } });
+  expect(await wateringOf(named)).toMatch(/^Unimplemented/);
+  await using other = openGreenhouse({
     addresses: `dns:elsewhere.example:${tls.port}`,
     tls: { ca: certificate.cert },
     lookup: async () => [{ address: "127.0.0.1" }],
   });
-  expect(await outcomeOf(other)).toMatch(
+  expect(await wateringOf(other)).toMatch(
     /^Unavailable: cannot connect to elsewhere\.example:\d+ \(127\.0\.0\.1\): .*elsewhere\.example/,
   );
   await gateway.close();
@@ -300,12 +267,12 @@ test("no call fails because one of several servers cannot be reached", async () 
   await gone[Symbol.asyncDispose]();
   await using server = await startScriptedServer(answering);
   for (let round = 0; round < 10; round++) {
-    await using client = clientOf({ addresses: [gone.baseUrl, server.baseUrl] });
-    for (let i = 0; i < 5; i++) expect(await outcomeOf(client)).toBe("ok");
+    await using client = openGreenhouse({ addresses: [gone.baseUrl, server.baseUrl] });
+    for (let i = 0; i < 5; i++) expect(await wateringOf(client)).toBe("ok");
     expect(client.upstream.ready).toBe(true);
   }
-  await using none = clientOf({ addresses: [gone.baseUrl, gone.baseUrl.replace("127.0.0.1", "127.0.0.2")] });
-  expect(await outcomeOf(none)).toMatch(/^Unavailable: cannot connect to 127\.0\.0\.[12]:\d+: .*ECONNREFUSED/);
+  await using none = openGreenhouse({ addresses: [gone.baseUrl, gone.baseUrl.replace("127.0.0.1", "127.0.0.2")] });
+  expect(await wateringOf(none)).toMatch(/^Unavailable: cannot connect to 127\.0\.0\.[12]:\d+: .*ECONNREFUSED/);
   expect(none.upstream.ready).toBe(false);
 });
 
@@ -318,18 +285,18 @@ test.each([
     connections++;
     socket.on("error", () => undefined).end(opening ?? "");
   });
-  await using client = clientOf({ addresses: await listenOnLoopback(server) });
-  expect(await outcomeOf(client)).toMatch(/^Unavailable/);
+  await using client = openGreenhouse({ addresses: await listenOnLoopback(server) });
+  expect(await wateringOf(client)).toMatch(/^Unavailable/);
   await expect.poll(() => client.upstream.load.connections).toBe(0);
-  for (let i = 0; i < 3; i++) expect(await outcomeOf(client)).toMatch(/the server does not answer in HTTP\/2/);
+  for (let i = 0; i < 3; i++) expect(await wateringOf(client)).toMatch(/the server does not answer in HTTP\/2/);
   expect(connections).toBe(1);
   server.close();
 });
 
 test("connections are replaced by their age, without a call that is lost", async () => {
   await using server = await startScriptedServer(answering);
-  await using client = clientOf({ addresses: server.baseUrl, maxConnectionAgeMs: 20 });
-  while (server.connections < 4) expect(await outcomeOf(client)).toBe("ok");
+  await using client = openGreenhouse({ addresses: server.baseUrl, maxConnectionAgeMs: 20 });
+  while (server.connections < 4) expect(await wateringOf(client)).toBe("ok");
   await expect.poll(() => server.open).toBeLessThan(2);
   expect(server.frames.some(({ type }) => type === frameType.goAway)).toBe(true);
 });

@@ -1,9 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { toBinary } from "@bufbuild/protobuf";
-import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService, WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGrpcTransport, createUpstream, type Upstream } from "../../../src/gateway/client/index.ts";
 import { HealthCheckRequestSchema } from "../../../src/gateway/gen/grpc/health/v1/health_pb.ts";
 import {
   dataFrame,
@@ -15,6 +13,7 @@ import {
 } from "../../support/carriers/http2-frames.ts";
 import { within } from "../../support/deadline.ts";
 import { projectFolder, runProgram } from "../../support/process/child-program.ts";
+import { type GreenhouseClient, openGreenhouse, watered, wateringOf } from "../../support/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcAnswer,
@@ -24,12 +23,10 @@ import {
   type ScriptedServer,
   startScriptedServer,
 } from "../../support/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../support/http2/http2-requests.ts";
 
 // Where calls go while servers say by grpc.health.v1 how they are, and what they say instead.
 
-const ok = envelope(
-  toBinary(WaterBedResponseSchema, { $typeName: "greenhouse.v1.WaterBedResponse", bed: 7n, liters: 3, note: "" }),
-);
 const service = "greenhouse.v1.GreenhouseService";
 const question = envelope(
   toBinary(HealthCheckRequestSchema, { $typeName: "grpc.health.v1.HealthCheckRequest", service }),
@@ -70,7 +67,7 @@ async function startWatchedServer(
         connection.send(...first(id));
       } else {
         calls++;
-        connection.send(...grpcAnswer(id, ok));
+        connection.send(...grpcAnswer(id, watered));
       }
     },
   };
@@ -99,35 +96,11 @@ function breaksOff(id: number): readonly Frame[] {
   return [...says(serving, serving.subarray(0, 6))(id), headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream)];
 }
 
-interface TestClient extends AsyncDisposable {
-  readonly greenhouse: Client<typeof GreenhouseService>;
-  readonly upstream: Upstream;
-}
-
-function clientOf(...addresses: readonly string[]): TestClient {
-  const upstream = createUpstream({ addresses, healthService: service });
-  const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
-  return { greenhouse, upstream, [Symbol.asyncDispose]: () => upstream.close() };
-}
-
-async function outcomeOf({ greenhouse }: TestClient): Promise<string> {
-  try {
-    await within(greenhouse.waterBed({}), "a call");
-    return "ok";
-  } catch (error) {
-    const { code, rawMessage } = ConnectError.from(error);
-    return `${Code[code]}: ${rawMessage}`;
-  }
+function clientOf(...addresses: readonly string[]): GreenhouseClient {
+  return openGreenhouse({ addresses, healthService: service });
 }
 
 const unhealthy = "Unavailable: no server is healthy";
-
-function setting(id: number, value: number): Frame {
-  const payload = Buffer.alloc(6);
-  payload.writeUInt16BE(id, 0);
-  payload.writeUInt32BE(value, 2);
-  return frame(frameType.settings, 0, 0, payload);
-}
 
 test("a server that is there but not healthy is not said to be unreachable, as it was before", async () => {
   const gone = await startScriptedServer({});
@@ -175,11 +148,11 @@ test.each([
     want: unhealthy,
     resets: 1,
   },
-  { name: "has one stream for all", first: says(notServing), opening: [setting(3, 1)], want: "ok" },
+  { name: "has one stream for all", first: says(notServing), opening: [settingFrame(3, 1)], want: "ok" },
 ])("a server that $name gets calls, or they fail at once", async ({ first, opening, want, resets = 0 }) => {
   await using server = await startWatchedServer(first, opening);
   await using client = clientOf(server.baseUrl);
-  expect(await outcomeOf(client)).toBe(want);
+  expect(await wateringOf(client)).toBe(want);
   expect(server.calls).toBe(want === "ok" ? 1 : 0);
   expect(client.upstream.ready).toBe(want === "ok");
   expect(client.upstream.load.calls).toBe(0);
@@ -190,14 +163,14 @@ test("calls go where the servers are healthy, as they say it", async () => {
   await using one = await startWatchedServer(says(serving));
   await using other = await startWatchedServer(says(notServing));
   await using client = clientOf(one.baseUrl, other.baseUrl);
-  for (let i = 0; i < 20; i++) expect(await outcomeOf(client)).toBe("ok");
+  for (let i = 0; i < 20; i++) expect(await wateringOf(client)).toBe("ok");
   expect(other.calls).toBe(0);
   await expect.poll(() => other.watches).toBe(1);
 
   other.say((id) => [dataFrame(id, serving)]);
   await within(
     (async () => {
-      while (other.calls === 0) await outcomeOf(client);
+      while (other.calls === 0) await wateringOf(client);
     })(),
     "a call to the server that has got well",
   );
@@ -205,7 +178,7 @@ test("calls go where the servers are healthy, as they say it", async () => {
   await expect
     .poll(async () => {
       const before = one.calls;
-      await Promise.all(Array.from({ length: 10 }, () => outcomeOf(client)));
+      await Promise.all(Array.from({ length: 10 }, () => wateringOf(client)));
       return one.calls - before;
     })
     .toBe(0);
@@ -224,28 +197,28 @@ test("a server that ends its answers is asked again, a second after it was asked
     return answers++ < broken ? breaksOff(id) : says(serving)(id);
   });
   await using client = clientOf(server.baseUrl);
-  await expect.poll(async () => [await outcomeOf(client), answers]).toEqual(["ok", broken + 1]);
+  await expect.poll(async () => [await wateringOf(client), answers]).toEqual(["ok", broken + 1]);
   expect(server.connections).toBe(1);
 });
 
 test("a server that often says how it is runs out of no window", async () => {
   await using server = await startWatchedServer(says(serving));
   await using client = clientOf(server.baseUrl);
-  expect(await outcomeOf(client)).toBe("ok");
+  expect(await wateringOf(client)).toBe("ok");
   // 280,000 bytes, more than the window of a stream.
   for (let i = 0; i < 40; i++) {
     server.say((id) => [dataFrame(id, Buffer.concat(Array.from({ length: 1_000 }, () => serving)))]);
-    expect(await outcomeOf(client)).toBe("ok");
+    expect(await wateringOf(client)).toBe("ok");
   }
   server.say((id) => [dataFrame(id, notServing)]);
-  await expect.poll(() => outcomeOf(client)).toBe(unhealthy);
+  await expect.poll(() => wateringOf(client)).toBe(unhealthy);
   expect({ watches: server.watches, connections: server.connections }).toEqual({ watches: 1, connections: 1 });
 });
 
 test("an upstream that watches its server is closed at once", async () => {
   await using server = await startWatchedServer(says(serving));
   const client = clientOf(server.baseUrl);
-  await outcomeOf(client);
+  await wateringOf(client);
   await within(client.upstream.close(), "the end", 5_000);
   await expect.poll(() => server.open).toBe(0);
   expect(server.frames.at(-1)?.type).toBe(frameType.goAway);

@@ -1,54 +1,28 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { toBinary } from "@bufbuild/protobuf";
-import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import {
-  GreenhouseService,
-  RecordReadingsResponseSchema,
-  WaterBedResponseSchema,
-} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import {
-  createGrpcTransport,
-  createUpstream,
-  type Upstream,
-  type UpstreamOptions,
-} from "../../../src/gateway/client/index.ts";
+import { RecordReadingsResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type UpstreamOptions } from "../../../src/gateway/client/index.ts";
 import { defaultHttp2Limits } from "../../../src/gateway/http2/index.ts";
 import { ConnectBackoff } from "../../../src/gateway/upstreams/connect-backoff.ts";
 import { toClientLimits, upstreamLimits } from "../../../src/gateway/upstreams/upstream-limits.ts";
 import { frame, frameType, resetFrame } from "../../support/carriers/http2-frames.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
-import { envelope, grpcAnswer, type Script, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
+import {
+  answering,
+  type GreenhouseClient,
+  openGreenhouse,
+  outcomeOf,
+  watered,
+} from "../../support/gateway/greenhouse-client.ts";
+import { envelope, grpcAnswer, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
 
 // What each limit of an upstream does, made small enough to be reached.
 
-const ok = envelope(
-  toBinary(WaterBedResponseSchema, { $typeName: "greenhouse.v1.WaterBedResponse", bed: 7n, liters: 3, note: "" }),
-);
-const answering: Script = { request: (connection, id) => connection.send(...grpcAnswer(id, ok)) };
-
-interface TestClient extends AsyncDisposable {
-  readonly greenhouse: Client<typeof GreenhouseService>;
-  readonly upstream: Upstream;
-}
-
-function clientOf(addresses: string, options: Omit<UpstreamOptions, "addresses">): TestClient {
-  const upstream = createUpstream({ addresses, ...options });
-  const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
-  return { greenhouse, upstream, [Symbol.asyncDispose]: () => upstream.drain(1) };
-}
-
-/** What a call ends with: "ok", or its code and message. */
-async function outcomeOf(call: Promise<unknown>): Promise<string> {
-  try {
-    await within(call, "a call");
-    return "ok";
-  } catch (error) {
-    const { code, rawMessage } = ConnectError.from(error);
-    return `${Code[code]}: ${rawMessage}`;
-  }
+function clientOf(addresses: string, options: Omit<UpstreamOptions, "addresses">): GreenhouseClient {
+  return openGreenhouse({ addresses, ...options });
 }
 
 test("waits get longer up to a limit, by chance a fifth more or less, until there is a connection", () => {
@@ -85,7 +59,7 @@ test("a request waits for its server as long as its caller does, and a silent se
 test("calls wait for a stream up to a limit", async () => {
   const answers: (() => void)[] = [];
   await using server = await startScriptedServer({
-    request: (connection, id) => answers.push(() => connection.send(...grpcAnswer(id, ok))),
+    request: (connection, id) => answers.push(() => connection.send(...grpcAnswer(id, watered))),
   });
   await using client = clientOf(server.baseUrl, { limits: { waitingCalls: 2, callsPerConnection: 1 } });
   const call = (): Promise<string> => outcomeOf(client.greenhouse.waterBed({}));
@@ -173,7 +147,7 @@ test("a connection that is being opened is given up when the upstream is closed"
 test("a call that waits gets a connection as soon as the server goes away from the first", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => {
-      if (connection.index > 0) connection.send(...grpcAnswer(id, ok));
+      if (connection.index > 0) connection.send(...grpcAnswer(id, watered));
       else setTimeout(() => connection.send(frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 1, 0, 0, 0, 0))), 20);
     },
   });
@@ -197,7 +171,7 @@ test("calls that are not answered end some time after the upstream was closed", 
 test("a drain lets calls end, and lasts no longer than they do", async () => {
   const asked = Promise.withResolvers<() => void>();
   await using server = await startScriptedServer({
-    request: (connection, id) => asked.resolve(() => connection.send(...grpcAnswer(id, ok))),
+    request: (connection, id) => asked.resolve(() => connection.send(...grpcAnswer(id, watered))),
   });
   const { greenhouse, upstream } = clientOf(server.baseUrl, {});
   const call = outcomeOf(greenhouse.waterBed({}));

@@ -13,6 +13,7 @@ import {
   headersFrame,
   readFrames,
 } from "../carriers/http2-frames.ts";
+import { encodeEnvelope } from "./envelope.ts";
 
 /** One connection to a {@link ScriptedServer}. */
 export interface ScriptedConnection {
@@ -119,10 +120,7 @@ export const grpcHead: readonly Field[] = [
 
 /** A message in its envelope. */
 export function envelope(message: Uint8Array, flags: number = 0): Buffer {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt8(flags, 0);
-  prefix.writeUInt32BE(message.byteLength, 1);
-  return Buffer.concat([prefix, message]);
+  return encodeEnvelope(flags, message);
 }
 
 /** The frames of an answer of gRPC: a header, DATA, and a trailer. */
