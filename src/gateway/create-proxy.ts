@@ -81,10 +81,10 @@ export async function createProxy(options: ProxyOptions): Promise<ProxyGateway> 
 function openProxy(table: ProxyTable, upstreams: readonly OpenUpstream[], options: ProxyOptions): ProxyGateway {
   const stops = upstreams.map((upstream) => upstream.watchDescriptors(() => void table.reload()));
   const gateway = assembleGateway(table.serving, { ...options, routes: () => undefined });
-  const drain = async (timeoutMs: number): Promise<void> => {
+  const end = async (endGateway: () => Promise<void>): Promise<void> => {
     table.close();
     for (const stop of stops) stop();
-    await gateway.drain(timeoutMs);
+    await endGateway();
     await closeAll(upstreams);
   };
   return {
@@ -95,8 +95,8 @@ function openProxy(table: ProxyTable, upstreams: readonly OpenUpstream[], option
       return gateway.load;
     },
     setSecureContext: (context) => gateway.setSecureContext(context),
-    drain,
-    close: () => drain(0),
+    drain: (timeoutMs) => end(() => gateway.drain(timeoutMs)),
+    close: () => end(() => gateway.close()),
     get services() {
       return table.services;
     },

@@ -167,6 +167,19 @@ test(
   },
 );
 
+test("a head that differs in any one byte from the one before is answered as on a connection of its own", async () => {
+  const [token] = callers.keys();
+  const head = `GET /sensors/roof/reading HTTP/1.1\r\nHost: ${hosts[0]}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+  const wrong = Array.from(head, async (byte, at) => {
+    const other = head.slice(0, at) + String.fromCharCode(byte.charCodeAt(0) ^ 1) + head.slice(at + 1);
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(head);
+    await nextAnswer(connection);
+    return differing(other, await lastAnswer(connection, other), await freshAnswer(other));
+  });
+  expect((await Promise.all(wrong)).flat()).toEqual([]);
+});
+
 test("a connection may have an empty line before each of many requests", async () => {
   using connection = await openHttp1(greenhouse.address);
   const [token] = callers.keys();
