@@ -469,6 +469,12 @@ export const hostileRows: readonly HostileRow[] = [
     want: Code.Internal,
   },
   {
+    name: "HTTP 503 of gRPC that has no grpc-status",
+    script: http("503", grpcHead.slice(1)),
+    want: Code.Unavailable,
+    says: "HTTP 503",
+  },
+  {
     name: "HTTP 503 that has a grpc-status",
     script: sends((id) => [
       headersFrame(

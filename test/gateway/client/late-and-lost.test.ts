@@ -319,6 +319,27 @@ test("a caller that gives up gets no more of an answer, though all of it has com
   await expect(messages.next()).rejects.toMatchObject({ code: Code.Canceled });
 });
 
+test("an input that fails once the answer is complete takes nothing of it", async () => {
+  const answer = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId }) => {
+      if (type === frameType.data) connection.send(...grpcAnswer(streamId, answer));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const { promise: second, reject } = Promise.withResolvers<never>();
+  const messages = [Promise.resolve({ done: false, value: { sensor: "first" } } as const), second];
+  const input = {
+    next: () => messages.shift() ?? second,
+    return: async () => {
+      reject(new Error("the input has failed"));
+      return { done: true, value: undefined } as const;
+    },
+  };
+  const call = createClient(GreenhouseService, transport).recordReadings({ [Symbol.asyncIterator]: () => input });
+  expect(await within(call, "the answer")).toMatchObject({ count: 0 });
+});
+
 test("a call that was given up before it began is not sent", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => connection.send(...grpcAnswer(id, watered)),

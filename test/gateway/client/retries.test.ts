@@ -7,7 +7,12 @@ import {
   ReadingSchema,
   RecordReadingsResponseSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGrpcTransport, type GrpcTransportOptions, type RetryPolicy } from "../../../src/gateway/client/index.ts";
+import {
+  createGrpcTransport,
+  createUpstream,
+  type GrpcTransportOptions,
+  type RetryPolicy,
+} from "../../../src/gateway/client/index.ts";
 import { type FailedCall, Retries } from "../../../src/gateway/client/retries.ts";
 import type { Field } from "../../support/carriers/exchange.ts";
 import {
@@ -224,6 +229,24 @@ test("a caller that gives up while a call waits for its next attempt is told at 
   await failed;
   controller.abort();
   expect(await call).toBe("Canceled");
+});
+
+test("a call that is given up while another is refused is not sent again", async () => {
+  await using upstream = createUpstream({ addresses: "unix:/none/late.sock" });
+  const controller = new AbortController();
+  const input = {
+    next: () => new Promise<never>(() => {}),
+    return: async () => {
+      controller.abort();
+      return { done: true, value: undefined } as const;
+    },
+  };
+  const clientOf = (retry: RetryPolicy | "off") =>
+    createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream, retry }));
+  const failing = clientOf("off").recordReadings({ [Symbol.asyncIterator]: () => input });
+  const givenUp = clientOf(unhurried).waterBed({}, { signal: controller.signal });
+  // The timer of another attempt would be left behind.
+  expect(await Promise.all([failing, givenUp].map(outcomeOf))).toEqual(["Unavailable", "Canceled"]);
 });
 
 test("a call that waits for its next attempt makes none once its transport is closed", async () => {

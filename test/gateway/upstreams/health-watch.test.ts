@@ -231,7 +231,7 @@ const waitingProgram = `
   const { BASE_URL: addresses, SERVICE: healthService } = process.env;
   const upstream = createUpstream({ addresses, healthService });
   const { liters } = await createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream })).waterBed({});
-  console.log(liters);
+  console.log(liters, process.getActiveResourcesInfo().filter((what) => what === "Timeout"));
 `;
 
 test("a call that waits for a server to say how it is keeps its process, and nothing does after it", async () => {
@@ -243,9 +243,10 @@ test("a call that waits for a server to say how it is keeps its process, and not
   await expect.poll(() => server.watches).toBe(1);
   // Long enough for a process that nothing keeps to end.
   await pause(300);
-  server.say(says(serving));
+  // From then on it waits to be asked again.
+  server.say(breaksOff);
   const { exitCode, stdout, stderr } = await running;
-  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: "3\n", stderr: "" });
+  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: "3 []\n", stderr: "" });
 });
 
 test("it is not asked again while there is no room for a stream", async () => {
