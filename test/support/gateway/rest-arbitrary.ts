@@ -4,7 +4,7 @@ import { KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_p
 import type { HttpRequest } from "../carriers/exchange.ts";
 
 /** Every binding of the kitchen sink but those of the RPC that fails when it is asked to. */
-export const mildBindings: readonly RestBinding[] = compileRestRoutes(KitchenSink.methods).bindings.filter(
+const mildBindings: readonly RestBinding[] = compileRestRoutes(KitchenSink.methods).bindings.filter(
   (binding) => binding.method !== KitchenSink.method.fail,
 );
 
