@@ -17,7 +17,7 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { type Compression, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
-import { defaultReadMaxBytes } from "../carriers/index.ts";
+import { defaultReadMaxBytes, timerMsMax } from "../carriers/index.ts";
 import { messageBytesMax } from "../protocols/index.ts";
 import {
   createUpstream,
@@ -215,7 +215,8 @@ class OwnGrpcTransport implements GrpcTransport {
     return {
       interceptors: this.#interceptors,
       ...(signal && { signal }),
-      ...(timeoutMs !== undefined && { timeoutMs }),
+      // Connect has a timer of its own, for which anything longer is a millisecond.
+      ...(timeoutMs !== undefined && { timeoutMs: Math.min(timeoutMs, timerMsMax) }),
     };
   }
 

@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { Server as GrpcServer, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
@@ -207,6 +208,23 @@ test("a transport that is disposed of takes no more calls, and lets those end th
   await within(Promise.all([transport[Symbol.asyncDispose](), call]), "the end");
   expect((await call).bed).toBe(5n);
   await expect(client.waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
+});
+
+// Longer than the millisecond that a timer of node's makes of a time above 2^31-1.
+const holdUp: Interceptor = (next) => async (request) => {
+  await pause(20);
+  return await next(request);
+};
+
+test.each([
+  { name: "without interceptors", interceptors: [] },
+  { name: "which an interceptor holds up", interceptors: [holdUp] },
+])("a call with a time-out of 25 days, $name, is not over at once", async ({ interceptors }) => {
+  await using server = await startServer({ host, port: 0 });
+  await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}`, interceptors });
+  const client = createClient(GreenhouseService, transport);
+  expect((await client.waterBed({ bed: 5n }, { timeoutMs: 2 ** 31 })).bed).toBe(5n);
+  expect(seen.at(-1)?.timeoutMs).toBeGreaterThan(2 ** 30);
 });
 
 test.each([
