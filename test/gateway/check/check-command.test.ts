@@ -118,10 +118,12 @@ test("is a program", async () => {
     exitCode: 0,
     stdout: `${(await check(plants, "--from", "envoy")).printed}\n`,
   });
-  expect(await runProgram(process.execPath, [file])).toMatchObject({
-    exitCode: 2,
-    stderr: expect.stringContaining("Usage: npx"),
-  });
+  for (const words of [[], ["proxy"]]) {
+    expect(await runProgram(process.execPath, [file, ...words])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining("Usage: npx"),
+    });
+  }
 });
 
 /** Returns the lines below one of the differences. */

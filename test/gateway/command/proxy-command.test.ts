@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "node:tls";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
@@ -15,6 +16,8 @@ import { createCertificate } from "../../support/carriers/certificate.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
+import { projectFolder } from "../../support/process/child-program.ts";
+import { startNode } from "../../support/process/command-line.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 // npx @plantstore/gateway proxy
@@ -64,6 +67,8 @@ class Running {
   readonly printed: string[] = [];
   readonly complaints: string[] = [];
   readonly done: Promise<number>;
+  /** The signals that it listens to. */
+  readonly heeded: string[] = [];
   #stop: (() => void) | undefined;
   #reload: (() => void) | undefined;
 
@@ -73,9 +78,11 @@ class Running {
       complain: (text) => void this.complaints.push(text),
       stopped: () =>
         new Promise((resolve) => {
+          this.heeded.push("SIGTERM");
           this.#stop = () => resolve("SIGTERM");
         }),
       onHangup: (reload) => {
+        this.heeded.push("SIGHUP");
         this.#reload = reload;
       },
     });
@@ -121,7 +128,15 @@ async function get(url: string): Promise<{ readonly status: number; readonly bod
 
 test("a service with reflection is served over REST, with description, page, health and metrics", async () => {
   await using upstream = await startUpstream();
-  await using running = proxy("--upstream", `dns:${upstream.address}`, "--reflection", "--admin-port", "0");
+  await using running = proxy(
+    "--upstream",
+    `dns:${upstream.address}`,
+    "--reflection",
+    "--admin-port",
+    "0",
+    "--cors",
+    "*",
+  );
   const url = await running.serving;
   expect(await get(`${url}/sensors/4/reading`)).toEqual({ status: 200, body: '{"sensor":"4","degreesCelsius":21}' });
   expect(JSON.parse((await get(`${url}/openapi.json`)).body)).toMatchObject({
@@ -131,6 +146,8 @@ test("a service with reflection is served over REST, with description, page, hea
   expect((await get(`${url}/docs`)).body).toContain("<html");
   const admin = await running.url(/^health and metrics at (\S+)/);
   expect(await get(`${admin}/readyz`)).toEqual({ status: 200, body: '{"status":"ready"}' });
+  const shop = { origin: "https://shop.example" };
+  expect((await fetch(url, { headers: shop })).headers.get("access-control-allow-origin")).toBe("*");
   const metrics = (await get(`${admin}/metrics`)).body;
   expect(metrics).toContain('http_route="/sensors/{sensor}/reading"');
   expect(metrics).toContain("gateway_connections{");
@@ -153,6 +170,9 @@ test("options choose services, rules, options of REST, deadlines, origins, and l
   const response = await fetch(`${url}/r/4?unknown=1`, { headers: { origin: "https://shop.example" } });
   expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([200, "https://shop.example"]);
   expect(upstream.seen[0]?.get("grpc-timeout")).toMatch(/^(?:4\d{3}|5000)m$/);
+  const headers = { "content-type": "application/json", "connect-timeout-ms": "60000" };
+  await fetch(`${url}/greenhouse.v1.GreenhouseService/GetReading`, { method: "POST", headers, body: "{}" });
+  expect(upstream.seen[1]?.get("grpc-timeout")).toMatch(/^(?:8\d{3}|9000)m$/);
   expect((await get(`${url}/sensors/4/reading`)).status).toBe(404);
   expect((await get(`${url}/openapi.json`)).status).toBe(404);
   expect((await fetch(`${url}/beds/1:water`, { method: "POST" })).status).toBe(404);
@@ -243,6 +263,18 @@ test("with --wait it serves as soon as there are descriptors, and is not ready b
 test("with --wait it ends when it is told to, also before there are descriptors", async () => {
   await using running = proxy("--upstream", "http://127.0.0.1:1", "--descriptors", folder.file("never"), "--wait");
   await expect.poll(() => running.complaints.length).toBe(1);
+  // Another attempt fails in the same way.
+  await pause(1_200);
+  expect(running.complaints).toHaveLength(1);
+});
+
+test("it leaves nothing behind when it is told to stop before it serves", async () => {
+  const printed: string[] = [];
+  const print = (text: string): unknown => printed.push(text);
+  const words = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("late.binpb", greenhouses)];
+  const terminal = { print, complain: print, stopped: () => Promise.resolve(), onHangup: () => undefined };
+  expect(await proxyCommand(words, terminal)).toBe(0);
+  expect(printed).toEqual([]);
 });
 
 test("it ends at once when it is told to while an upstream is silent, and lives through a hangup", async () => {
@@ -268,19 +300,30 @@ test("a call that takes longer than a second is answered after it is told to sto
     asked.resolve();
     return told.promise;
   });
-  const running = proxy("--upstream", `http://${upstream.address}`, "--descriptors", write("slow.binpb", greenhouses));
+  const file = write("slow.binpb", greenhouses);
+  const words = ["--upstream", `http://${upstream.address}`, "--descriptors", file, "--admin-port", "0"];
+  const running = proxy(...words);
   const answer = get(`${await running.serving}/sensors/4/reading`);
+  const admin = await running.url(/^health and metrics at (\S+)/);
   await within(asked.promise, "the call");
   const ended = running[Symbol.asyncDispose]();
   await pause(1_200);
+  expect((await get(`${admin}/readyz`)).body).toBe('{"status":"not ready","obstacles":["draining"]}');
   told.resolve();
   expect((await answer).status).toBe(200);
   await ended;
 });
 
 test("why an upstream does not answer is told once, and not to callers", async () => {
-  await using running = proxy("--upstream", "http://127.0.0.1:1", "--descriptors", write("g.binpb", greenhouses));
+  const words = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("g.binpb", greenhouses)];
+  await using running = proxy(...words, "--admin-port", "0");
   const url = await running.serving;
+  const admin = await running.url(/^health and metrics at (\S+)/);
+  const readyAfterCall = async (): Promise<string> => {
+    await get(`${url}/sensors/4/reading`);
+    return (await get(`${admin}/readyz`)).body;
+  };
+  await expect.poll(readyAfterCall).toBe('{"status":"not ready","obstacles":["upstream"]}');
   for (let call = 0; call < 3; call++) {
     const { status, body } = await get(`${url}/sensors/4/reading`);
     expect(status).toBe(503);
@@ -370,6 +413,10 @@ and over REST:
   greenhouse.v1.GreenhouseService.WaterBed: POST /beds/{bed}:water`,
     complaint: "",
   });
+  const checking = proxy(...words);
+  await within(checking.done, "the command");
+  // So that a signal ends it, and not with the exit code of one that could serve.
+  expect(checking.heeded).toEqual([]);
   const wrong = write("wrong.yaml", `rules:\n- selector: ${GreenhouseService.typeName}.GetReading\n  get: /{nope}\n`);
   const { exitCode, complaint } = await run(...words, "--rules", wrong);
   expect([exitCode, complaint]).toEqual([
@@ -399,6 +446,14 @@ describe("what cannot be used is said, with exit code 2, or 1 if it is the upstr
     { words: [...local, "--descriptors", set, "--timeout-ms", "1s"], says: "--timeout-ms is a number from 1 to" },
     { words: [...local, "--descriptors", set, "--timeout-ms", "0"], says: "--timeout-ms is a number from 1 to" },
     { words: [...local, "--descriptors", set, "--timeout-max-ms", "0"], says: "--timeout-max-ms is a number from 1" },
+    ...["--timeout-ms", "--timeout-max-ms"].map((option) => ({
+      words: [...local, "--descriptors", set, option, "86400001"],
+      says: `${option} is a number from 1 to 86400000, not 86400001`,
+    })),
+    {
+      words: [...local, "--descriptors", set, "--admin-port", "65536"],
+      says: "--admin-port is a number from 0 to 65535",
+    },
     ...["http://127.0.0.1:1", "HTTP://127.0.0.1:1", "unix:/p"].flatMap((upstream) =>
       ["--upstream-ca", "--upstream-name"].map((option) => ({
         words: ["--upstream", upstream, "--descriptors", set, option, set],
@@ -438,6 +493,31 @@ describe("what cannot be used is said, with exit code 2, or 1 if it is the upstr
     expect(result).toMatchObject({ exitCode, printed: "" });
     expect(result.complaint).toContain(says);
   });
+});
+
+test.each([
+  { signals: ["SIGTERM"], exitCode: 0, when: "once its calls have ended" },
+  { signals: ["SIGINT", "SIGTERM"], exitCode: 1, when: "at once" },
+] as const)("as a program it lives through a hangup, and ends by $signals $when", async ({ signals, exitCode }) => {
+  const asked = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<void>();
+  await using upstream = await startUpstream({}, () => {
+    asked.resolve();
+    return told.promise;
+  });
+  const words = ["--port", "0", "--upstream", `http://${upstream.address}`];
+  const main = join(projectFolder, "src/gateway/command/main.ts");
+  const file = write("program.binpb", greenhouses);
+  await using program = startNode([main, "proxy", ...words, "--descriptors", file], folder.path);
+  const [, url = ""] = await program.find(/^(\S+) serves/m);
+  program.process.kill("SIGHUP");
+  const answer = get(`${url}/sensors/4/reading`).catch(() => undefined);
+  await within(asked.promise, "the call");
+  for (const signal of signals) program.process.kill(signal);
+  if (exitCode === 0) told.resolve();
+  expect(await program.end()).toBe(exitCode);
+  expect((await answer)?.status).toBe(exitCode === 0 ? 200 : undefined);
+  told.resolve();
 });
 
 test("--help prints how it is used, in lines that fit", async () => {
