@@ -5,7 +5,7 @@
  * that of 25.8.2 cannot. Imports nothing, because it must be read by an older Node too.
  */
 export function isSupportedNode(version: string): boolean {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  if (major === 24) return minor >= 15;
-  return major > 25 || (major === 25 && minor >= 9);
+  const [major, minor] = version.split(".");
+  if (major === "24") return Number(minor) >= 15;
+  return Number(major) > 25 || (major === "25" && Number(minor) >= 9);
 }

@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { projectFolder } from "../../support/process/child-program.ts";
 import { type CommandLine, startCommandLine } from "../../support/process/command-line.ts";
@@ -62,6 +63,8 @@ test("a draining server is not ready, serves on until the delay is over, and end
   const baseUrl = await baseUrlOf(server);
   server.process.kill("SIGTERM");
   await server.find(/draining/);
+  // Longer than what it may still do once it has drained.
+  await delay(1_200);
   const ready = await fetch(`${baseUrl}/readyz`);
   expect({ status: ready.status, body: await ready.json() }).toEqual({
     status: 503,

@@ -47,6 +47,13 @@ function timesSaid(message: string, times: number): RegExp {
   return new RegExp(`(?:"msg":"${message}"(?:.|\\n)*){${times}}`);
 }
 
+/** Returns where the metrics of all workers are, and what asks for them. */
+async function metricsOf(server: CommandLine): Promise<{ url: string; scrape: () => Promise<string> }> {
+  const [, port] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const url = `http://127.0.0.1:${port}`;
+  return { url, scrape: async () => await (await fetch(`${url}/metrics`)).text() };
+}
+
 /** Deletes a plant over a connection of its own, so that any of the workers may have it. */
 async function deletePlant(baseUrl: string, id: number): Promise<number> {
   const headers = { authorization: `Bearer ${token}`, connection: "close" };
@@ -180,8 +187,7 @@ test("the metrics of all workers are at one address, each with the place of its 
   using folder = createTempFolder();
   const { server, baseUrl } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
   await using ended = server;
-  const [, port = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
-  const scrape = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const { scrape } = await metricsOf(server);
   expect(await scrape()).toMatch(/^plantstore_workers 3$/m);
   const answers = Array.from({ length: 30 }, (_, index) => deletePlant(baseUrl, index + 1));
   expect(new Set(await Promise.all(answers))).toEqual(new Set([204]));
@@ -206,16 +212,15 @@ test("many who ask for the metrics of all workers at once are told what the work
   using folder = createTempFolder();
   const { server } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
   await using ended = server;
-  const [, port = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const { url, scrape } = await metricsOf(server);
   const [, pid = ""] = await server.find(/"pid":(\d+),"address"/);
-  const scrape = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   await scrape();
   // While this one is asked, it does not answer.
   process.kill(Number(pid), "SIGSTOP");
   const first = scrape();
   const others = Array.from({ length: 20 }, scrape);
   // An answer of another path comes after all of them have been asked.
-  await fetch(`http://127.0.0.1:${port}/nothing`);
+  await fetch(`${url}/nothing`);
   process.kill(Number(pid), "SIGCONT");
   expect(new Set(await Promise.all(others))).toEqual(new Set([await first]));
   server.process.kill("SIGTERM");
@@ -239,12 +244,14 @@ test("an admin address that is in use ends the command before there are workers"
   other.close();
 });
 
-test("a second signal ends all workers at once, whatever they wait for", async () => {
+test("workers that drain have metrics, and a second signal ends all of them at once, whatever they wait for", async () => {
   using folder = createTempFolder();
-  const { server } = await serve(folder, 60_000);
+  const { server } = await serve(folder, 60_000, { PLANTSTORE_ADMIN_ADDRESS: "0" });
   await using ended = server;
   server.process.kill("SIGTERM");
   await server.find(timesSaid("draining", 3));
+  const { scrape } = await metricsOf(server);
+  expect(await scrape()).toMatch(/^plantstore_workers 3$/m);
   server.process.kill("SIGTERM");
   expect(await ended.end()).toBe(1);
   expect(server.stderr()).not.toContain('"msg":"stopped"');
