@@ -109,7 +109,6 @@ export async function startServer(configuration: Configuration, options: StartOp
       await server.drain(drainOptions);
       await toClose.disposeAsync();
       log.info("stopped");
-      await flush(log);
     },
   };
 }
@@ -166,18 +165,6 @@ async function openTelemetry(
   const { openPlantTelemetry } = await import("./plant-telemetry.ts");
   return await openPlantTelemetry({ database: database.kind, serviceVersion, log });
 }
-
-/** Waits until the log is written, unless its reader has stopped reading. */
-async function flush(log: Log): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, flushTimeoutMs);
-  log.flush(() => resolve());
-  await promise;
-  clearTimeout(timer);
-}
-
-// A second: a reader takes the lines of a drain in far less.
-const flushTimeoutMs = 1000;
 
 async function openStore(
   database: Database,

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError } from "../../../src/plantstore/server/index.ts";
@@ -104,19 +104,15 @@ describe("behind a trusted proxy", () => {
   });
 });
 
-test("a drain is over only when the log is written", async () => {
-  let isWritten = false;
-  const logLines = {
-    write: (): void => undefined,
-    flush: (done: () => void): void =>
-      void setImmediate(() => {
-        isWritten = true;
-        done();
-      }),
-  };
-  const server = await startConfigured({}, { logLines });
+test("a server says that it has stopped when its store is closed", async () => {
+  using folder = createTempFolder();
+  const isOpenAt: (readonly [msg: unknown, isOpen: boolean])[] = [];
+  const write = (line: string): unknown =>
+    isOpenAt.push([JSON.parse(line).msg, existsSync(folder.file("plants.db-wal"))]);
+  const server = await startConfigured({ DATABASE_URL: `sqlite:${folder.file("plants.db")}` }, { logLines: { write } });
   await server.drain();
-  expect(isWritten).toBe(true);
+  expect(isOpenAt).toContainEqual(["draining", true]);
+  expect(isOpenAt).toContainEqual(["stopped", false]);
 });
 
 test("the log names the Unix socket that a server listens on, and no port", async () => {
@@ -342,6 +338,14 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
 });
 
 describe("startServer", () => {
+  test("leaves nothing behind when its address is taken", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("tokens"), "");
+    const watched = { PLANTSTORE_TOKEN_HASHES_FILE: folder.file("tokens") };
+    await using other = await start({});
+    await expect(start({ ...watched, PORT: String(other.port) })).rejects.toThrow("EADDRINUSE");
+  });
+
   test("names the file, the line and what is wrong with it when the file of token hashes is bad", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
