@@ -26,8 +26,9 @@ export function readConfiguration(sources: ConfigurationSources): Configuration 
   const entries = Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, sources, problems)]);
   // Keys and types are those of the table; the configuration is complete only if there are no problems.
   const configuration: Configuration = withDatabase(Object.fromEntries(entries));
-  problems.push(...contradictions(configuration, sources), ...unknownVariables(sources.environment, settingVariables));
-  if (problems.length > 0) throw new ConfigurationError(problems);
+  const unknown = unknownVariables(sources.environment, settingVariables);
+  const all = [...problems, ...contradictions(configuration, sources), ...unknown];
+  if (all.length > 0) throw new ConfigurationError(all);
   return configuration;
 }
 

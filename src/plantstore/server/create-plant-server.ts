@@ -88,8 +88,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
         readMaxBytes: healthRequestBytesMax,
       });
       const reflection = createReflectionService([PlantService, Health, ServerReflection, ServerReflectionV1Alpha]);
-      router.service(ServerReflection, reflection);
-      router.service(ServerReflectionV1Alpha, reflection);
+      router.service(ServerReflection, reflection).service(ServerReflectionV1Alpha, reflection);
     },
     toError: createSafeErrors({ log }),
     readMaxBytes: messageBytesMax,

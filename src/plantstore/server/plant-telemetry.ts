@@ -28,10 +28,11 @@ export interface PlantTelemetry extends AsyncDisposable {
  * @throws ConfigurationError when the SDK is needed and cannot be started
  */
 export async function openPlantTelemetry({ database, serviceVersion, log }: TelemetryOptions): Promise<PlantTelemetry> {
-  using started = new DisposableStack();
+  await using started = new AsyncDisposableStack();
   const metrics = started.use(new PlantMetrics(database));
   if (serviceVersion !== undefined) metrics.tellBuild(serviceVersion);
   const sdk = serviceVersion === undefined ? undefined : startAskedSdk(serviceVersion, metrics, log);
+  started.defer(async () => sdk?.close());
   const isTraced = serviceVersion !== undefined && isSdkRegistered();
   const hooks = isTraced
     ? tracedHooks(await import("@plantstore/gateway/opentelemetry"), metrics, database)
@@ -40,10 +41,7 @@ export async function openPlantTelemetry({ database, serviceVersion, log }: Tele
   return {
     ...hooks,
     metrics,
-    [Symbol.asyncDispose]: async () => {
-      await sdk?.close();
-      toStop.dispose();
-    },
+    [Symbol.asyncDispose]: () => toStop.disposeAsync(),
   };
 }
 

@@ -51,7 +51,9 @@ test("a server logs its readiness from when it listens until it drains", async (
   const second = openLogLines("warn");
   const drained = createPlantServer({ store, log: first.log });
   const witness = createPlantServer({ store, log: second.log });
-  await drained.listen({ host: "127.0.0.1" });
+  const { port } = await drained.listen({ host: "127.0.0.1" });
+  // One that cannot listen leaves nothing behind.
+  await expect(createPlantServer({ store }).listen({ host: "127.0.0.1", port })).rejects.toThrow("EADDRINUSE");
   problem = "the disk is full";
   await expect.poll(first.lines).toMatchObject([notReady("store", "the disk is full")]);
   await drained.drain();

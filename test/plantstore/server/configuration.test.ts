@@ -80,6 +80,11 @@ test.each<{ name: string; environment: Texts; flags?: Texts; want: Partial<Confi
     want: { database: { kind: "sqlite", path: "/var/lib/p l.db" } },
   },
   {
+    name: "an SQLite path may look like a URL",
+    environment: { DATABASE_URL: "sqlite:postgres://plants.db" },
+    want: { database: { kind: "sqlite", path: "postgres://plants.db" } },
+  },
+  {
     name: "a file that can be read is taken",
     environment: { PLANTSTORE_TOKEN_HASHES_FILE: someFile },
     want: { tokenHashesFile: someFile },
@@ -126,7 +131,12 @@ test.each([
   ["PORT", "0x50", "must be a whole number from 0 to 65535"],
   ["HOST", "http://x", "must be an IP address, a host name, or unix: and a path of 107 bytes at most"],
   ["PLANTSTORE_SOCKET_MODE", "rw", "must be a mode of three digits, such as 660"],
+  ["PLANTSTORE_WORKERS", "257", "must be a whole number from 1 to 256"],
+  ["PLANTSTORE_MAX_CONNECTION_AGE_MS", "31536000001", "must be a whole number of milliseconds from 1 to 31536000000"],
+  ["PLANTSTORE_RATE_PER_PRINCIPAL", "1000001", "must be a whole number of calls a second from 1 to 1000000"],
+  ["PLANTSTORE_RATE_PER_ADDRESS", "1000001", "must be a whole number of calls a second from 1 to 1000000"],
   ["PLANTSTORE_DRAIN_DELAY_MS", "-1", "must be a whole number of milliseconds from 0 to 3600000"],
+  ["PLANTSTORE_DRAIN_TIMEOUT_MS", "3600001", "must be a whole number of milliseconds from 0 to 3600000"],
   ["LOG_LEVEL", "loud", "must be one of silent, fatal, error, warn, info, debug, trace"],
   [
     "PLANTSTORE_TOKEN_HASHES_FILE",
@@ -299,7 +309,8 @@ test("all problems are told at once", () => {
 test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])("%s needs a store that keeps and a verifier", (host) => {
   expect(problemsOf({ ...minimal, HOST: host })).toEqual([
     "DATABASE_URL must not be memory: when HOST is not a loopback address, since nothing is kept",
-    expect.stringContaining("HOST must be a loopback address unless credentials can be verified"),
+    "HOST must be a loopback address unless credentials can be verified: set one of PLANTSTORE_TOKEN_HASHES_FILE, " +
+      "PLANTSTORE_TOKENS, PLANTSTORE_JWT_ISSUER, PLANTSTORE_INTROSPECTION_URL",
   ]);
 });
 

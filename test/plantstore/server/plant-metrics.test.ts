@@ -196,6 +196,11 @@ describe("a request is counted", () => {
     const name = "gateway_refusals_total";
     expect(await added(name, "1.1", request)).toEqual([{ name, labels: { kind }, value: 1 }]);
   });
+
+  test("not as refused: a plant that is not there", async () => {
+    const request = deletePlantRequest(wireFormats["connect-proto"], 5_000n, good);
+    expect(await added("gateway_refusals_total", "1.1", request)).toEqual([]);
+  });
 });
 
 test.each<{ name: string; version: HttpVersion; request: HttpRequest; status: string }>([
