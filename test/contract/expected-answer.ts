@@ -2,7 +2,7 @@ import type { GatewayErrorCode } from "../../src/gateway/index.ts";
 import type { OperatorErrorCode } from "../../src/operators/inputs/index.ts";
 import type { PlantErrorCode } from "../../src/plantstore/plants/index.ts";
 import { decodeEnvelopes } from "../support/gateway/envelope.ts";
-import type { Field, HttpAnswer } from "../support/carriers/exchange.ts";
+import { type Field, framing, type HttpAnswer } from "../support/carriers/exchange.ts";
 import { decodeBase64Parts } from "../support/gateway/outcome.ts";
 import type { WireFormat } from "../support/gateway/wire-format.ts";
 
@@ -107,16 +107,6 @@ function expectedError(format: WireFormat, want: Want): SeenAnswer {
 function pushbackOf({ "retry-after": seconds }: Readonly<Record<string, string>>): Record<string, string> {
   return seconds === undefined ? {} : { "grpc-retry-pushback-ms": `${seconds}000` };
 }
-
-// What node adds by itself, and how HTTP/1.1 frames a body.
-const framing: ReadonlySet<string> = new Set([
-  "date",
-  "connection",
-  "keep-alive",
-  "content-length",
-  "transfer-encoding",
-  "trailer",
-]);
 
 function toRecord(fields: readonly Field[]): Record<string, string> {
   const record: Record<string, string> = {};

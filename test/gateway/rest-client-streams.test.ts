@@ -5,11 +5,11 @@ import type { Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts"
 import { createGateway, type GatewayOptions } from "../../src/gateway/index.ts";
 import { LegacySink } from "../gen/kitchensink/v1/legacy_pb.ts";
 import { type Field, fieldValue, type HttpAnswer } from "../support/carriers/exchange.ts";
-import { exchangeFetch } from "../support/carriers/fetch.ts";
+import { exchangeFetch, type Upload } from "../support/carriers/fetch.ts";
 import { within } from "../support/deadline.ts";
 import { reasonOf } from "../support/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../support/gateway/greenhouse.ts";
-import { openUpload, type Upload } from "../support/gateway/rest-upload.ts";
+import { openUpload } from "../support/gateway/rest-upload.ts";
 import { exchange } from "../support/gateway/wire-format.ts";
 import { onFirstWay, restWays } from "../support/gateway/rest-ways.ts";
 

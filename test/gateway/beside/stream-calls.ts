@@ -1,4 +1,5 @@
 import { ConnectError, type CallOptions, type Client } from "@connectrpc/connect";
+import { framing } from "../../support/carriers/exchange.ts";
 import { waitLimitMs } from "../../support/deadline.ts";
 import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 
@@ -100,15 +101,6 @@ function unary(note: string): StreamCallRow["call"] {
     yield await client.waterBed({ bed: 9_007_199_254_740_993n, liters: 3, note }, options);
   };
 }
-
-// How HTTP frames an answer, and what node adds to it.
-const framing: ReadonlySet<string> = new Set([
-  "date",
-  "connection",
-  "keep-alive",
-  "content-length",
-  "transfer-encoding",
-]);
 
 function toRecord(headers: Headers): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => !framing.has(name) && !name.startsWith(":")));

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decodeEnvelopes } from "../../support/gateway/envelope.ts";
-import { fieldValue, type Field, type HttpAnswer } from "../../support/carriers/exchange.ts";
+import { fieldValue, type Field, framing, type HttpAnswer } from "../../support/carriers/exchange.ts";
 import { readOutcome } from "../../support/gateway/outcome.ts";
 import { KeptConnections } from "../../support/gateway/kept-connections.ts";
 import { carriages, type Carriage, type WireFormat } from "../../support/gateway/wire-format.ts";
@@ -71,16 +71,6 @@ function codeOf(format: WireFormat, answer: HttpAnswer): number {
   const isHttpOnly = answer.body.byteLength === 0 && status === undefined;
   return isHttpOnly ? answer.httpStatus : readOutcome(format, answer).code;
 }
-
-// How HTTP frames an answer, and what node adds to it.
-const framing: ReadonlySet<string> = new Set([
-  "date",
-  "connection",
-  "keep-alive",
-  "content-length",
-  "transfer-encoding",
-  "trailer",
-]);
 
 /** What a client makes of an answer: status, fields and message, wherever the bytes of them stood. */
 function seen(format: WireFormat, answer: HttpAnswer): unknown {

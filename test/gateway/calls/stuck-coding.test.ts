@@ -6,7 +6,8 @@ import type { Field } from "../../support/carriers/exchange.ts";
 import { within } from "../../support/deadline.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { readOutcome } from "../../support/gateway/outcome.ts";
-import { openUpload, type Upload } from "../../support/gateway/rest-upload.ts";
+import type { Upload } from "../../support/carriers/fetch.ts";
+import { openUpload } from "../../support/gateway/rest-upload.ts";
 import { rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 
 // A coding of the embedding program whose promise never settles.

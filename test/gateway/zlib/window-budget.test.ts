@@ -6,7 +6,8 @@ import type { Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.
 import { waitLimitMs, within } from "../../support/deadline.ts";
 import type { Field, HttpAnswer } from "../../support/carriers/exchange.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../support/gateway/greenhouse.ts";
-import { openUpload, type Upload } from "../../support/gateway/rest-upload.ts";
+import type { Upload } from "../../support/carriers/fetch.ts";
+import { openUpload } from "../../support/gateway/rest-upload.ts";
 
 // 256 MiB for the windows of all bodies that are being decoded: 32 of 8 MiB in zstd, or 16 of 16 MiB in br.
 

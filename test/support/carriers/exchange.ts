@@ -56,3 +56,13 @@ export function fieldsOf(rawHeader: readonly string[]): Field[] {
     rawHeader[2 * at + 1] ?? "",
   ]);
 }
+
+/** The fields by which HTTP frames an answer, and what node adds to it. */
+export const framing: ReadonlySet<string> = new Set([
+  "date",
+  "connection",
+  "keep-alive",
+  "content-length",
+  "transfer-encoding",
+  "trailer",
+]);

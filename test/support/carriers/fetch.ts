@@ -24,26 +24,29 @@ export async function openFetch(
   return await fetch(new Request(origin + path, sent));
 }
 
-/** A request whose body is sent piece by piece. */
-export interface FetchUpload extends Disposable {
-  /** Bytes that were written and that the handler has not taken. */
+/**
+ * A request whose body is sent piece by piece: in chunks on HTTP/1.1, in DATA frames on HTTP/2, as a stream on Fetch.
+ * Dispose of it with `using`: the request is then aborted.
+ */
+export interface Upload extends Disposable {
+  /** Bytes that were written and that the server has not taken. */
   readonly waitingBytes: number;
   write(piece: Uint8Array | string): void;
   end(): void;
-  /** Reads the whole answer. */
+  /** Reads the whole answer, which may come before the end of the body. */
   readAnswer(): Promise<HttpAnswer>;
   /** Reads what is sent next, until it has some text. */
   readUntil(text: string): Promise<string>;
-  /** Cuts the body. */
+  /** Gives the request up at once: by a RST of TCP, a RST_STREAM of HTTP/2, or a body that fails. */
   reset(): void;
 }
 
-/** Sends the header of a request whose body follows piece by piece. Dispose of it with `using`: the body is then cut. */
+/** Sends the header of a request whose body follows piece by piece. */
 export function openFetchUpload(
   fetch: FetchHandler,
   [method, path]: readonly [httpMethod: string, path: string],
   header: readonly Field[],
-): FetchUpload {
+): Upload {
   const { readable: body, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   const answer = fetch(new Request(origin + path, { method, headers: tuples(header), body, duplex: "half" }));

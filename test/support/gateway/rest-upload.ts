@@ -1,26 +1,12 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import type { Gateway } from "../../../src/gateway/index.ts";
-import { type Address, type Field, type HttpAnswer, type HttpVersion } from "../carriers/exchange.ts";
-import { openFetchUpload } from "../carriers/fetch.ts";
+import type { Address, Field, HttpVersion } from "../carriers/exchange.ts";
+import { openFetchUpload, type Upload } from "../carriers/fetch.ts";
 import { openHttp1 } from "../carriers/http1-connection.ts";
 import { openHttp2, readHttp2Answer } from "../carriers/http2-connection.ts";
 
-/** A request whose body is sent piece by piece: in chunks on HTTP/1.1, in DATA frames on HTTP/2, as a stream on Fetch. */
-export interface Upload extends Disposable {
-  /** Bytes that were written and that the server has not taken. */
-  readonly waitingBytes: number;
-  write(piece: Uint8Array | string): void;
-  end(): void;
-  /** Reads the whole answer, which may come before the end of the body. */
-  readAnswer(): Promise<HttpAnswer>;
-  /** Reads what is sent next, until it has some text. */
-  readUntil(text: string): Promise<string>;
-  /** Gives the request up at once: by a RST of TCP, a RST_STREAM of HTTP/2, or a body that fails. */
-  reset(): void;
-}
-
-/** Sends the header of a request, on a connection of its own. Dispose of it with `using`: the request is then aborted. */
+/** Sends the header of a request, on a connection of its own. */
 export async function openUpload(
   { address, gateway }: { readonly address: Address; readonly gateway: Gateway },
   version: HttpVersion | "fetch",
