@@ -5,6 +5,7 @@ import { createGateway, type GatewayOptions } from "../../../src/gateway/index.t
 import { fieldValue } from "../../support/carriers/exchange.ts";
 import { exchangeHttp2 } from "../../support/carriers/http2-connection.ts";
 import { getReadingProcedure, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
+import { envelope } from "../../support/gateway/scripted-http2-server.ts";
 import { rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 
 // Routes are given a router that takes what Connect's takes. These rows are Connect's: a server that changes its import
@@ -34,6 +35,49 @@ async function answered(options: Partial<GatewayOptions>, override?: Override): 
   const got = await exchangeHttp2(address, { httpMethod: "GET", path: getReading, header: [] });
   return [...found, got.httpStatus === 200 ? "GET" : (fieldValue(got.header, "allow") ?? "")];
 }
+
+describe("a router that requires the version of Connect's protocol is told it by", () => {
+  const version = ["connect-protocol-version", "1"] as const;
+  const otherVersion = ["connect-protocol-version", "2"] as const;
+  const watchReadings = `/${GreenhouseService.typeName}/WatchReadings`;
+  const body = Buffer.from("{}");
+  const ofJson = ["content-type", "application/json"] as const;
+  const ofStream = ["content-type", "application/connect+json"] as const;
+  test.for([
+    {
+      by: "a call",
+      without: { httpMethod: "POST", path: waterBedProcedure, header: [ofJson], body },
+      named: { header: [ofJson, version] },
+    },
+    {
+      by: "a stream",
+      without: {
+        httpMethod: "POST",
+        path: watchReadings,
+        header: [ofStream, otherVersion],
+        body: envelope(body),
+      },
+      named: { header: [ofStream, version] },
+    },
+    {
+      by: "a GET",
+      without: { httpMethod: "GET", path: getReading, header: [] },
+      named: { path: `${getReading}&connect=v1` },
+    },
+  ])("$by", async ({ without, named }) => {
+    await using stack = new AsyncDisposableStack();
+    const gateway = createGateway({
+      requireConnectProtocolHeader: true,
+      routes: (router) => router.service(GreenhouseService, { ...implementation, async *watchReadings() {} }),
+    });
+    stack.defer(() => gateway.close());
+    const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+    const refused = await exchangeHttp2(address, without);
+    expect(String(refused.body)).toContain("invalid_argument");
+    const taken = await exchangeHttp2(address, { ...without, ...named });
+    expect(String(taken.body)).not.toContain("code");
+  });
+});
 
 describe("a router's options", () => {
   const rows: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; want: readonly string[] }[] = [

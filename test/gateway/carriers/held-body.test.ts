@@ -2,6 +2,7 @@ import { GCProfiler } from "node:v8";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HeldBody, heldBlockBytesMax, ownPiece } from "../../../src/gateway/carriers/held-body.ts";
+import { RequestBody } from "../../../src/gateway/carriers/index.ts";
 
 const chunk = new Uint8Array(65_536);
 
@@ -11,6 +12,17 @@ function drain(held: HeldBody): Uint8Array[] {
   for (let block = held.shift(); block !== undefined; block = held.shift()) blocks.push(block);
   return blocks;
 }
+
+test.each([
+  { bytes: 10, read: 10 },
+  { bytes: 11, read: undefined },
+])("of $bytes bytes that came before 10 may be read, $read are", ({ bytes, read }) => {
+  const body = new RequestBody({ startBody: () => {}, consumed: () => {} }, 0);
+  body.onData(new Uint8Array(bytes), true);
+  const received: (number | undefined)[] = [];
+  body.read(10, { announcedBytes: () => 0, received: (whole) => received.push(whole?.byteLength) });
+  expect(received).toEqual([read]);
+});
 
 describe("a piece that is read at once", () => {
   test.each([

@@ -141,7 +141,10 @@ test.for([
   { named: "a service that is not there", service: "garden.v1.Gnome", first: Status.SERVICE_UNKNOWN },
 ])(
   "a watcher of $named is told at once, then of the drain, and its stream does not hold up the drain",
-  async ({ service, first }, { expect }) => {
+  async ({ service, first }, { expect, onTestFinished }) => {
+    // It is not the next look that tells it.
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
     await using served = await serve();
     const statuses: number[] = [];
     let end: unknown;
@@ -166,12 +169,19 @@ test.concurrent("a watcher is told of each change, and of nothing else", async (
     },
   });
   const statuses: Status[] = [];
-  for await (const { status } of served.health.watch({})) {
-    statuses.push(status);
-    if (statuses.length === 3) break;
-    problem = problem === undefined ? "it is dry" : undefined;
+  // The second is alone as well: the first has left.
+  for (const seen of [3, 6]) {
+    const controller = new AbortController();
+    for await (const { status } of served.health.watch({}, { signal: controller.signal })) {
+      statuses.push(status);
+      if (statuses.length === seen) break;
+      problem = problem === undefined ? "it is dry" : undefined;
+    }
+    controller.abort();
+    await served.health.check({});
   }
-  expect(statuses).toEqual([Status.SERVING, Status.NOT_SERVING, Status.SERVING]);
+  const told = [Status.SERVING, Status.NOT_SERVING, Status.SERVING];
+  expect(statuses).toEqual([...told, ...told]);
 });
 
 test.concurrent("a thousand may watch, on whatever connections, with one timer for all, and one more once another has left", async ({

@@ -50,6 +50,13 @@ async function openEnds(
   return { client, ...ends, budget, [Symbol.dispose]: close };
 }
 
+test("an answer without a body has a length of 0", async () => {
+  using ends = await openEnds(Buffer.alloc(1), 1000, (asked) => asked.answer(200, [], undefined));
+  ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const [head] = await within(once(ends.client.resume(), "data"), "the answer");
+  expect(String(head)).toContain("content-length: 0\r\n");
+});
+
 test("a client that takes some of its answer now and then is not cut off, one that takes none is", async () => {
   // More than the system takes by itself.
   const page = Buffer.alloc(64 * 1024 * 1024);

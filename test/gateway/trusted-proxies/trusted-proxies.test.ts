@@ -84,6 +84,11 @@ describe("Forwarded", () => {
     },
     { name: "no syntax at all", field: "203.0.113.7", want: peer },
     { name: "a scheme that is none", field: "for=203.0.113.7;proto=gopher", want: { address: "203.0.113.7", port: 0 } },
+    {
+      name: "a host that is longer than any",
+      field: `for=203.0.113.7;host=${"h".repeat(262)}`,
+      want: { address: "203.0.113.7", port: 0 },
+    },
     { name: "a host with a user", field: 'for=203.0.113.7;host="a@b"', want: { address: "203.0.113.7", port: 0 } },
     {
       name: "a chain of 19 and the client",
