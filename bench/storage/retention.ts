@@ -74,7 +74,10 @@ async function openByDay(): Promise<Shape> {
 async function measure(shape: Shape): Promise<void> {
   const { url, hasKeys, addOldSql, alone, beside, dropped } = shape;
   const place = { file: "", url, plants, hasKeys };
-  await runSql(url, `TRUNCATE plants, deletions; INSERT INTO plants SELECT generate_series(1, ${plants}); ANALYZE plants`);
+  await runSql(
+    url,
+    `TRUNCATE plants, deletions; INSERT INTO plants SELECT generate_series(1, ${plants}); ANALYZE plants`,
+  );
   alone.push(await measureAlone("postgres", place, seconds));
   await runSql(url, addOldSql);
   dropped.push(await dropOld(shape));

@@ -320,15 +320,29 @@ describe("the deletion record in PostgreSQL", () => {
     await other.connect();
     await other.query("BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
     const session = new Session(readServerUrl(url), deleteTimeouts);
-    const { reachedS: fromS, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
+    const { reachedUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
     expect(slice).toEqual({ count: 1_000, isMore: true });
     const left = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
     expect(left).toEqual([{ count: "500", max: "490" }]);
     await other.end();
     // The next slice goes on where this one has ended, and leaves to a later time what was locked.
-    const next = await placement.dropOldRecords(session, 3_600_000, { max: 1_000, fromS });
+    const next = await placement.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
     expect(next).toMatchObject({ count: 430, isMore: true });
     await session.close();
+  });
+
+  test("is shortened past what a trigger keeps of a single second", async () => {
+    const url = await createRecords(100);
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       SELECT -i, '2026-01-02T03:04:05Z'::timestamptz + i * interval '40 us', '', '', gen_random_uuid() FROM generate_series(1, 24000) AS i;
+       CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id < 0) EXECUTE FUNCTION keep()`,
+    );
+    const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
+    await expect.poll(() => countRecords(url)).toBe(24_060);
+    await store.close();
   });
 
   test("is left to the process that is shortening it, if it is divided by day", async () => {

@@ -61,7 +61,7 @@ export class Retention {
     const begunMs = performance.now();
     let count = 0;
     let problem: string | undefined;
-    let fromS: number | undefined;
+    let fromUs: number | undefined;
     // A dump that keeps days from being dropped keeps no row of others.
     const works = [
       async () => {
@@ -70,8 +70,8 @@ export class Retention {
       },
       async () => (await placement().days?.dropOld(session, keptMs)) ?? nothing,
       async () => {
-        const dropped = await placement().dropOldRecords(session, keptMs, { max: sliceMax, fromS });
-        fromS = dropped.reachedS;
+        const dropped = await placement().dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
+        fromUs = dropped.reachedUs;
         return dropped;
       },
     ];

@@ -1,18 +1,18 @@
 import type { Row, Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
-/** Drops a slice of old records by the parameters of {@link dropSql}, and returns how many, and the second it reached. */
+/** Drops a slice of old records by the parameters of {@link dropSql}, and returns how many, and the µs it reached. */
 type DropRows = (session: Session, values: readonly unknown[]) => Promise<Row>;
 
-// How long records are kept, how many, and from which second on: entries of the index that are before it are still
-// there, of records that are gone, and reading them for each slice would take ever longer.
+// How long records are kept, how many, and from which µs on: entries of the index that are before it are still there, of
+// records that are gone, and reading them for each slice would take ever longer.
 const dropSql = (condition: string, row: "seq" | "ctid", choice: string): string => `
   WITH old AS (
     SELECT ${row} AS place, deleted_at FROM deletions
-    WHERE ${condition} AND deleted_at < now() - $1::interval AND deleted_at >= to_timestamp($3::double precision)
+    WHERE ${condition} AND deleted_at < now() - $1::interval AND deleted_at >= to_timestamp($3::bigint / 1000000.0)
       ${choice}),
   dropped AS (DELETE FROM deletions WHERE ${condition} AND ${row} = ANY(ARRAY(SELECT place FROM old)) RETURNING 1)
-  SELECT (SELECT count(*) FROM dropped), (SELECT floor(extract(epoch FROM max(deleted_at))) FROM old)`;
+  SELECT (SELECT count(*) FROM dropped), (SELECT floor(extract(epoch FROM max(deleted_at)) * 1000000) FROM old)`;
 
 const oldest = "ORDER BY deleted_at LIMIT $2::integer";
 

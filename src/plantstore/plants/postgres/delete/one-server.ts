@@ -169,11 +169,11 @@ function placeOnOneServer(isByDay: boolean): Placement {
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
     findKeyRecords: (session, keyed) => session.query(lookForKeysSql, [keysOf(keyed)]),
     days: undefined,
-    dropOldRecords: async (session, keptMs, { max, fromS = 0 }) => {
-      const row = await dropRows(session, [`${keptMs} milliseconds`, max, fromS]);
-      const [count = 0, reachedS = 0] = row.map(Number);
-      // Of a whole slice that a trigger keeps, none is dropped.
-      return { count, isMore: count > 0 || reachedS > fromS, reachedS };
+    dropOldRecords: async (session, keptMs, { max, fromUs = 0 }) => {
+      const row = await dropRows(session, [`${keptMs} milliseconds`, max, fromUs]);
+      const [count = 0, reachedUs = 0] = row.map(Number);
+      // Of a slice that a trigger keeps, none is dropped. One that is of a single moment would be the next one, too.
+      return { count, isMore: count > 0 || reachedUs > fromUs, reachedUs };
     },
     // The settings of the server are checked with its schema.
     checkWorkers: () => Promise.resolve(),

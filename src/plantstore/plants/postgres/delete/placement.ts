@@ -73,8 +73,8 @@ export interface RecordDays {
 export interface Slice {
   /** The most of them. */
   readonly max: number;
-  /** The {@link Dropped.reachedS} of the slice before. */
-  readonly fromS?: number | undefined;
+  /** The {@link Dropped.reachedUs} of the slice before. */
+  readonly fromUs?: number | undefined;
 }
 
 /** The deletion records that one statement has dropped. */
@@ -83,6 +83,6 @@ export interface Dropped {
   readonly count: number;
   /** Whether there may be more to drop. */
   readonly isMore: boolean;
-  /** The time of the last of them, in whole seconds since 1970, if the next slice begins there. */
-  readonly reachedS?: number;
+  /** The time of the last of them, in µs since 1970, if the next slice begins there. */
+  readonly reachedUs?: number;
 }
