@@ -50,7 +50,7 @@ async function missingSql(session: Session): Promise<readonly string[]> {
   const functionSql = functionSqlOf(divided);
   const [[state] = []] = await session.query(stateSql, [functionBodyOf(divided)]);
   if (state === "otherwise") throw new StoreOpenError(spreadOtherwise);
-  if (state === "of another release") return [sequentialSql, functionSql];
+  if (state === "of another release") return [functionSql];
   if (state === "by hand") return [sequentialSql, ...keysSql, functionSql, spreadFunctionSql];
   if (state !== "whole") return [];
   return [gatherSql, sequentialSql, primaryKeySql, ...keysSql, spreadSql, functionSqlOf(false), spreadFunctionSql];
