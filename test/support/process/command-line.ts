@@ -9,8 +9,11 @@ export interface CommandLine {
   readonly process: ChildProcessWithoutNullStreams;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** Resolves to what a pattern finds in the lines of the output once they are whole; rejects when the process ends before. */
-  find(pattern: RegExp): Promise<RegExpExecArray>;
+  /**
+   * Resolves to what a pattern finds in the lines of the output once they are whole; rejects when the process ends before,
+   * or after `limitMs`.
+   */
+  find(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>;
   /** Resolves to the exit code once the process has ended; `null` when a signal ended it. */
   end(): Promise<number | null>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -69,7 +72,7 @@ export function startProgram(
     process: child,
     stdout: () => stdout,
     stderr: () => stderr,
-    find: (pattern) => within(found(pattern), String(pattern)),
+    find: (pattern, limitMs) => within(found(pattern), String(pattern), limitMs),
     end,
     [Symbol.asyncDispose]: async () => {
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
