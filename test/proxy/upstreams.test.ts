@@ -13,8 +13,8 @@ import { type Http1Connection, openHttp1 } from "../support/carriers/http1-conne
 import { type Http2Connection, openHttp2 } from "../support/carriers/http2-connection.ts";
 import { waitLimitMs } from "../support/deadline.ts";
 import {
-  buildJavaEcho,
   echoFiles,
+  echoServers,
   type GrpcServerProcess,
   sinkFiles,
   startGrpcProgram,
@@ -23,8 +23,7 @@ import { startProxy, type TestProxy } from "../support/gateway/proxy.ts";
 import { buildLimitMs } from "../support/process/build-step.ts";
 import { allCases } from "../transcoding/all-cases.ts";
 
-// What REST says of a request does not depend on who serves it: the same rows, before a server of another maker. Those of
-// grpc-go, grpcio and tonic are in conformance/servers.
+// What REST says of a request does not depend on who serves it: the same rows, before servers of other makers.
 
 // The regular ones differ in values alone, which no carrier sees: once is enough.
 const byHand = allCases.filter(({ group }) => !group.startsWith("values-"));
@@ -38,12 +37,12 @@ const corpus = corpusGroups
 /** How long thousands of requests may take, each on a connection of its own, on a busy machine, in ms. */
 const suiteLimitMs = 10 * waitLimitMs;
 
-describe("before grpc-java", () => {
+describe.each(echoServers)("before $name", ({ build, knownFailing }) => {
   const opened = new AsyncDisposableStack();
   let server: GrpcServerProcess;
 
   beforeAll(async () => {
-    server = opened.use(await startGrpcProgram(await buildJavaEcho()));
+    server = opened.use(await startGrpcProgram(await build()));
   }, buildLimitMs);
 
   afterAll(() => opened.disposeAsync());
@@ -56,11 +55,11 @@ describe("before grpc-java", () => {
     });
 
     test("over HTTP/1.1", { timeout: suiteLimitMs }, async () => {
-      expect(await failures(allCases, createHttp1(new URL(proxy.baseUrl)))).toBe("");
+      expect(await failures(allCases, createHttp1(new URL(proxy.baseUrl)), knownFailing)).toBe("");
     });
 
     test("over HTTP/2", { timeout: suiteLimitMs }, async () => {
-      expect(await failures(byHand, createHttp2(new URL(proxy.baseUrl)))).toBe("");
+      expect(await failures(byHand, createHttp2(new URL(proxy.baseUrl)), knownFailing)).toBe("");
     });
   });
 
@@ -86,9 +85,9 @@ describe("before grpc-java", () => {
   });
 });
 
-async function failures(some: readonly Case[], exchange: Exchange): Promise<string> {
+async function failures(some: readonly Case[], exchange: Exchange, knownFailing: readonly string[]): Promise<string> {
   const results: Result[] = [];
-  const options = { exchange, timeoutMs: waitLimitMs, without: [], knownFailing: [] };
+  const options = { exchange, timeoutMs: waitLimitMs, without: [], knownFailing };
   for await (const result of run(some, options)) results.push(result);
   expect(results).toHaveLength(some.length);
   const failed = results.filter(({ outcome }) => outcome === "fail" || outcome === "fixed");

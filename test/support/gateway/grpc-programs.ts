@@ -8,6 +8,7 @@ import { file_transcoding_v1_echo } from "../../gen/transcoding/v1/echo_pb.ts";
 import { buildStep } from "../process/build-step.ts";
 import { projectFolder } from "../process/child-program.ts";
 import { type CommandLine, startProgram } from "../process/command-line.ts";
+import { openPython } from "../process/python.ts";
 import { toolsFolder } from "../process/tools-folder.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
@@ -50,28 +51,57 @@ export async function startGrpcProgram({ file, args, folder }: GrpcProgram): Pro
   }
 }
 
-/** Builds one of the programs of `test/proxy/go/`. */
-export async function buildGo(name: "interop" | "caller"): Promise<GrpcProgram> {
-  const folder = layOut("go");
-  await buildStep("go", ["build", "-o", "bin/", `./${name}`], { folder });
-  return { file: join(folder, "bin", name), args: [], folder };
+/** The servers of {@link echoFiles} and {@link sinkFiles}, and how each is built; what an earlier run has built is taken. */
+export const echoServers: readonly EchoServer[] = [
+  { name: "grpc-go", build: () => buildGo("echo"), knownFailing: [] },
+  { name: "grpc-java", build: () => buildJava(), knownFailing: [] },
+  { name: "grpcio", build: () => buildPython(), knownFailing: [] },
+  // What it was given it says as null: prost-reflect has no NaN in JSON.
+  { name: "tonic", build: () => buildRust(), knownFailing: ["type.wrapper.double"] },
+];
+
+/** A server of another maker. */
+interface EchoServer {
+  readonly name: string;
+  readonly build: () => Promise<GrpcProgram>;
+  /** The cases of the transcoding suite that its own JSON fails, in which it says what it was given. */
+  readonly knownFailing: readonly string[];
 }
 
-/** Builds the server of {@link echoFiles} and {@link sinkFiles} in `test/proxy/java/`. */
-export async function buildJavaEcho(): Promise<GrpcProgram> {
+/** Builds one of the programs of `test/proxy/go/`. */
+export async function buildGo(name: "echo" | "interop" | "caller"): Promise<GrpcProgram> {
+  const folder = layOut("go");
+  await buildStep("go", ["build", "-o", "bin/", `./${name}`], { folder });
+  return { file: join(folder, "bin", name), args: [definitionsFile], folder };
+}
+
+async function buildJava(): Promise<GrpcProgram> {
   const folder = layOut("java");
-  const definitions = "definitions.binpb";
-  writeFileSync(join(folder, definitions), descriptorSetOf(...echoFiles, ...sinkFiles));
   await buildStep("mvn", ["--batch-mode", "--quiet", "compile"], { folder });
   const classes = join(folder, "target/classes");
   const libraries = readFileSync(join(folder, "target/classpath"), "utf8").trim();
-  return { file: "java", args: ["-cp", [classes, libraries].join(delimiter), "Echo", definitions], folder };
+  return { file: "java", args: ["-cp", [classes, libraries].join(delimiter), "Echo", definitionsFile], folder };
 }
+
+async function buildPython(): Promise<GrpcProgram> {
+  const folder = layOut("python");
+  const programs = await openPython(join(folder, "requirements.txt"));
+  return { file: join(programs, "python"), args: ["echo.py", definitionsFile], folder };
+}
+
+async function buildRust(): Promise<GrpcProgram> {
+  const folder = layOut("rust");
+  await buildStep("cargo", ["build", "--locked"], { folder });
+  return { file: join(folder, "target/debug/plantstore-test-echo"), args: [definitionsFile], folder };
+}
+
+const definitionsFile = "definitions.binpb";
 
 /** Copies the recipe of a server to a folder that is kept from one run to the next, and returns that folder. */
 function layOut(language: string): string {
   const folder = toolsFolder(`proxy-${language}`);
   mkdirSync(folder, { recursive: true });
   cpSync(join(projectFolder, "test/proxy", language), folder, { recursive: true, preserveTimestamps: true });
+  writeFileSync(join(folder, definitionsFile), descriptorSetOf(...echoFiles, ...sinkFiles));
   return folder;
 }
