@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { endOf, LaterAnswer } from "../calls/index.ts";
@@ -98,6 +99,8 @@ function timeoutOf(
 class ForwardedUnary extends UnaryCall {
   /** The answer to the caller. */
   readonly answer: LaterAnswer = new LaterAnswer();
+  /** Hooks of the program find the context of this call, rather than that of the one that has opened the connection. */
+  readonly #context = new AsyncResource("ForwardedUnary");
   readonly #metadata: AnswerMetadata;
   readonly #decode: ((message: Message) => Message) | undefined;
 
@@ -126,18 +129,22 @@ class ForwardedUnary extends UnaryCall {
     try {
       decoded = this.#decode === undefined ? message : this.#decode(message);
     } catch (error) {
-      return this.answer.fail(error);
+      return this.#fail(error);
     }
-    this.answer.succeed(decoded);
+    this.#context.runInAsyncScope(() => this.answer.succeed(decoded));
   }
 
   protected override unreadable(error: ConnectError): void {
-    this.answer.fail(malformedAnswer(error));
+    this.#fail(malformedAnswer(error));
   }
 
   protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {
     if (trailer !== undefined) this.#metadata.trailer(trailer);
-    this.answer.fail(trailer === undefined ? errorOnTheWay(error) : error);
+    this.#fail(trailer === undefined ? errorOnTheWay(error) : error);
+  }
+
+  #fail(error: unknown): void {
+    this.#context.runInAsyncScope(() => this.answer.fail(error));
   }
 }
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { createServer, request, type Server } from "node:http";
@@ -66,6 +67,34 @@ test("REST streams messages both ways, and errors in them", async () => {
     body: '{"sensor":"a"}\n{"sensor":1}\n',
   });
   expect([broken.status, await broken.text()]).toEqual([400, expect.stringContaining("sensor")]);
+});
+
+test("hooks see the asynchronous context of their own request, whichever has opened the connection", async () => {
+  await using upstream = await startGreenhouse({
+    getReading: ({ sensor }) => {
+      if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
+      return { sensor };
+    },
+  });
+  const context = new AsyncLocalStorage<string | null>();
+  const seen: unknown[] = [];
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, {
+    onRequest: ({ xRequestId }) => context.enterWith(xRequestId),
+    onError: ({ xRequestId }) => void seen.push(["error", xRequestId, context.getStore()]),
+    onAnswer: () => void seen.push(["answer", context.getStore()]),
+  });
+  await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
+  const client = createClient(GreenhouseService, transport);
+  const get = (sensor: string, id: string): Promise<unknown> =>
+    client.getReading({ sensor }, { headers: { "x-request-id": id } }).catch(() => undefined);
+  for (const id of ["1", "2"]) await get("a", id);
+  await get("broken", "3");
+  expect(seen).toEqual([
+    ["answer", "1"],
+    ["answer", "2"],
+    ["error", "3", "3"],
+    ["answer", "3"],
+  ]);
 });
 
 test("bytes of google.api.HttpBody are answers and uploads", async () => {
