@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -378,6 +379,16 @@ describe("a connection whose client", () => {
     // And what the last chunk that was read has asked for.
     expect(heldBytes).toBeLessThan(2_000_000);
     expect(budget.bytes).toBe(0);
+  });
+
+  test("breaks a rule and does not end its side is cut off, although its connection is drained meanwhile", async () => {
+    using pair = quietPair();
+    let closed = false;
+    const connection = serveConnection(pair.server, { limits: { lingerMs: 300 } }, () => (closed = true));
+    pair.client.write(Buffer.concat([opening, frameBytes(frame(frameType.ping, 0, 1, Buffer.alloc(8)))]));
+    await within(once(pair.client.resume(), "end"), "the end of what is sent");
+    connection.drain();
+    await expect.poll(() => closed).toBe(true);
   });
 
   test("reads nothing is cut off as soon as that leaves no room for others", async () => {
