@@ -85,9 +85,7 @@ export class Retention {
         }
       } catch (fault) {
         // A fault of the server shows in the next batch, too, whose callers can be told.
-        if (!this.#stopping.signal.aborted) problem ??= problemOf(fault).text;
-        // Without a SQLSTATE the server is away, for all that is left, too.
-        if (sqlStateOf(fault) === undefined) break;
+        if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
       }
     }
     tellOfDropped(onUpkeep, { count, problem, begunMs });
