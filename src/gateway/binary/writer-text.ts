@@ -73,7 +73,8 @@ class FieldText {
     // Defaults of proto2 are on the prototype.
     if (presence !== FeatureSet_FieldPresence.IMPLICIT)
       return `value !== undefined && hasOwn(message, ${literal(localName)})`;
-    if (this.#field.enum !== undefined) return `value !== ${literal(this.#field.enum.values[0]?.number ?? 0)}`;
+    // What has no presence is an open enum, whose first value is 0.
+    if (this.#field.enum !== undefined) return "value !== 0";
     switch (scalarOf(this.#field)) {
       case ScalarType.BOOL:
         return "value !== false";

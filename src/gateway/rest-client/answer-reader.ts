@@ -24,7 +24,7 @@ export interface AnswerReader {
 export function createAnswerReader({ method, pattern, httpMethod }: RestRule, options: ReadJsonOptions): AnswerReader {
   const { output } = method;
   const { responseBody } = pattern;
-  const field = responseBody === "" ? undefined : findProtoField(output, responseBody);
+  const field = findProtoField(output, responseBody);
   if (responseBody !== "" && field === undefined) {
     throw new ConnectError(`response_body "${responseBody}" is no field of ${output.typeName}`, Code.Internal);
   }

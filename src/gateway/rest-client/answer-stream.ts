@@ -113,7 +113,7 @@ const decoder = new TextDecoder();
 /** Returns the members that hold a message or an error: not those that a message may have itself. */
 function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonly string[] {
   const { output } = method;
-  const field = pattern.responseBody === "" ? undefined : findProtoField(output, pattern.responseBody);
+  const field = findProtoField(output, pattern.responseBody);
   const type = field === undefined ? output : field.message;
   const isAmbiguous = (name: string): boolean =>
     field?.fieldKind === "map" || (type !== undefined && mayHave(type, name));

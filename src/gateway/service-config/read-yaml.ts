@@ -25,7 +25,7 @@ class BlockReader {
   readDocument(): YamlValue {
     const source = this.#source;
     let indent = source.toContent();
-    if (indent < 0 && source.isMarker("---")) {
+    if (source.isMarker("---")) {
       source.skip(3);
       source.endLine();
       indent = source.toContent();
