@@ -45,6 +45,23 @@ const sinkRows: readonly { readonly name: string; readonly bytes: readonly numbe
   { name: "a text without its length", bytes: tag(field.fString, length), way: "left" },
   { name: "bytes that are longer than the rest", bytes: [...tag(field.fBytes, length), 2, 97], way: "left" },
   { name: "a text that is not UTF-8", bytes: [...tag(field.fString, length), 1, 255], way: "left" },
+  {
+    name: "a text that is ASCII but for its first byte",
+    bytes: [...tag(field.fString, length), 5, 255, 97, 97, 97, 97],
+    way: "left",
+  },
+  {
+    name: "a short text that is not UTF-8, far from the beginning",
+    bytes: [
+      ...tag(field.fBytes, length),
+      20,
+      ...Array.from({ length: 20 }, () => 97),
+      ...tag(field.fString, length),
+      1,
+      255,
+    ],
+    way: "left",
+  },
   { name: "half a surrogate pair", bytes: [...tag(field.fString, length), 3, 0xed, 0xa0, 0x80], way: "left" },
   { name: "U+FFFD itself", bytes: [...tag(field.fString, length), 3, 0xef, 0xbf, 0xbd], way: "left" },
   { name: "a byte-order mark", bytes: [...tag(field.fString, length), 4, 0xef, 0xbb, 0xbf, 97], way: "left" },

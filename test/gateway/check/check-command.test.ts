@@ -12,7 +12,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { checkCommand } from "../../../src/gateway/check/index.ts";
 import { adviceFor } from "../../../src/gateway/check/advice.ts";
 import { differences } from "../../../src/gateway/check/differences.ts";
-import { switchNames } from "../../../src/gateway/check/rest-switches.ts";
+import { switchNames, toRestOptions } from "../../../src/gateway/check/rest-switches.ts";
 import { createGateway, parseHttpRules } from "../../../src/gateway/index.ts";
 import { file_files_v1_files } from "../../gen/files/v1/files_pb.ts";
 import { file_kitchensink_v1_kitchen_sink, KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -197,6 +197,11 @@ describe("what differs", () => {
   });
 });
 
+test("an option that is named is on, for every service", () => {
+  const { lenient, ...others } = toRestOptions(new Set(["lenient", "fullyDecodeReservedExpansion"]));
+  expect([lenient?.(KitchenSink), others]).toEqual([true, { fullyDecodeReservedExpansion: true }]);
+});
+
 describe("what is refused", () => {
   const rules = [
     { selector: unbound, get: "/a/{nope}" },
@@ -358,6 +363,11 @@ describe("what cannot be read", () => {
     },
     { name: "an unknown peer", words: [plants, "--from", "nginx"], says: "--from knows no nginx, only connect-node" },
     { name: "a service that is not there", words: [plants, "--service", "a.B"], says: "has no service of such a name" },
+    {
+      name: "rules of more than 4 MiB",
+      words: [plants, "--rules", write("large.yaml", " ".repeat(4 * 1024 * 1024 + 1))],
+      says: "large.yaml has more than 4194304 bytes",
+    },
     {
       name: "rules with an alias",
       words: [plants, "--rules", write("a.yaml", "http:\n  rules: *a\n")],

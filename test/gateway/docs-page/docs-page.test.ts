@@ -46,6 +46,11 @@ test.each(open.map(({ path }) => path))("%s is asked for again after a release",
 });
 
 test.each(open.map(({ path }) => path))("%s may run and load nothing from elsewhere, and nothing inline", (path) => {
+  expect(answerOf(path).header).toMatchObject({
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+  });
   expect(answerOf(path).header?.["content-security-policy"]).toBe(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   );

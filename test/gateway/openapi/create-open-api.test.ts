@@ -1,5 +1,9 @@
 import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createOpenApi, type OpenApiOptions } from "../../../src/gateway/openapi/create-open-api.ts";
@@ -110,7 +114,8 @@ describe("a path parameter", () => {
     ["duration", "duration", { type: "string", pattern: "^-?[0-9]+(\\.[0-9]{1,9})?s$" }],
   ])("at /v1/%s/{%s} has the schema of its field", (folder, name, schema) => {
     const [parameter] = operation(`GET /v1/${folder}/{${name}}`).parameters ?? [];
-    expect(parameter).toMatchObject({ name, in: "path", required: true, schema });
+    expect(parameter).toMatchObject({ name, in: "path", required: true });
+    expect(parameter?.schema).toEqual(schema);
   });
 
   test("has the comment of its field", () => {
@@ -259,13 +264,10 @@ describe("an answer", () => {
     expect(answerOf(at)).toEqual(want);
   });
 
-  test("without content is a 204 if the gateway answers so", () => {
-    const described = describePlants({
-      rest: { emptyResponse: 204 },
-      describeSuccess: ({ name }) => `${name} is done.`,
-    });
+  test.each([200, 204] as const)("without content is a %i if the gateway answers so", (emptyResponse) => {
+    const described = describePlants({ rest: { emptyResponse }, describeSuccess: ({ name }) => `${name} is done.` });
     expect(operation("DELETE /plants/{id}", described).responses).toMatchObject({
-      "204": { description: "DeletePlant is done." },
+      [emptyResponse]: { description: "DeletePlant is done." },
     });
   });
 
@@ -278,7 +280,10 @@ describe("an answer", () => {
         code: { type: "integer", "x-value-names": { "5": "NOT_FOUND" } },
         status: { type: "string" },
         message: { type: "string" },
-        details: { type: "array", items: { type: "object", required: ["@type"] } },
+        details: {
+          type: "array",
+          items: { type: "object", properties: { "@type": { type: "string" } }, required: ["@type"] },
+        },
       },
       required: ["code", "status", "message", "details"],
       examples: [{ code: 5, status: "NOT_FOUND", message: "not found", details: [] }],
@@ -375,12 +380,16 @@ describe("names", () => {
 
   test("of services are full where two packages have the same, and what is deprecated says so", () => {
     const services = ["old.v1", "old.v2"].map(retiredService);
-    const { tags, paths } = createOpenApi(services, {
+    const { tags, paths, components } = createOpenApi(services, {
       info,
       rest: { rules: services.map(({ typeName }) => getRule(`${typeName}.Find`, `/${typeName}`)) },
     });
     expect(tags.map(({ name }) => name)).toEqual(["old.v1.Finder", "old.v2.Finder"]);
     expect(paths["/old.v1.Finder"]?.get).toMatchObject({ tags: ["old.v1.Finder"], deprecated: true });
+    const ids = Object.values(paths).map(({ get }) => get?.operationId);
+    expect(ids).toEqual(["Finder_find", "Finder_find_2"]);
+    // Each two of the first sixteen.
+    expect(components?.schemas?.["Query"]).toHaveProperty("not.anyOf.length", 120);
   });
 });
 
@@ -388,14 +397,23 @@ function getRule(selector: string, path: string) {
   return { selector, pattern: { case: "get", value: path } } as const;
 }
 
-/** A service with one RPC, itself deprecated and not its RPC. */
+/** A service with one RPC, itself deprecated and not its RPC, whose message is one of many texts. */
 function retiredService(packageName: string): DescService {
   const type = `.${packageName}.Query`;
+  const { STRING } = FieldDescriptorProto_Type;
+  const field = Array.from({ length: 17 }, (_, at) => ({
+    name: `by${at}`,
+    jsonName: `by${at}`,
+    number: at + 1,
+    type: STRING,
+    label: FieldDescriptorProto_Label.OPTIONAL,
+    oneofIndex: 0,
+  }));
   const file = create(FileDescriptorProtoSchema, {
     name: `${packageName}.proto`,
     package: packageName,
     syntax: "proto3",
-    messageType: [{ name: "Query" }],
+    messageType: [{ name: "Query", oneofDecl: [{ name: "by" }], field }],
     service: [
       { name: "Finder", options: { deprecated: true }, method: [{ name: "Find", inputType: type, outputType: type }] },
     ],

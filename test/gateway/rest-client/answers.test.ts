@@ -1,6 +1,13 @@
 import { create, createRegistry, type DescMethod, toBinary } from "@bufbuild/protobuf";
-import { EmptySchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { anyPack, anyUnpack, EmptySchema } from "@bufbuild/protobuf/wkt";
+import {
+  Code,
+  ConnectError,
+  createClient,
+  createContextKey,
+  createContextValues,
+  type Interceptor,
+} from "@connectrpc/connect";
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createRestTransport, type RestTransportOptions } from "../../../src/gateway/rest-client/index.ts";
@@ -303,11 +310,29 @@ describe("bad servers", () => {
         response.writeHead(status, { location: "https://elsewhere.example/" }).end(),
       want: { code: Code.Unknown, rawMessage: redirect },
     })),
-    { name: "304", answer: (response: ServerResponse) => response.writeHead(304).end(), want: { code: Code.Unknown } },
+    {
+      name: "304",
+      answer: (response: ServerResponse) => response.writeHead(304).end(),
+      want: { code: Code.Unknown, rawMessage: "the server redirects, which is not followed" },
+    },
   ])("$name", async ({ answer, want }) => {
     const error = await ask(answer);
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject(want);
+  });
+
+  test("a redirect, in a page, which is not told where it leads", async () => {
+    const told = { ok: { value: false }, status: { value: 0 }, type: { value: "opaqueredirect" } };
+    const hidden = Object.defineProperties(new Response(), told);
+    expect(await ask(() => undefined, { fetch: async () => hidden })).toMatchObject({
+      code: Code.Unknown,
+      rawMessage: "the server redirects, which is not followed",
+    });
+  });
+
+  test("no more than is allowed, of which as much is read", async () => {
+    expect(await ask(answerNewer, { readMaxBytes: 23 })).toMatchObject({ rpc: "x" });
+    expect(await ask(answerNewer, { readMaxBytes: 22 })).toMatchObject({ code: Code.ResourceExhausted });
   });
 
   test("a server that is not there", async () => {
@@ -347,24 +372,42 @@ test("a field is the answer", async () => {
   expect(await client.responseNested({})).toMatchObject({ nested: { text: "t", number: 5n }, fString: "" });
 });
 
-test("header fields go both ways, and interceptors see the template", async () => {
+test("an Any holds the types of jsonOptions, where no others are given", async () => {
+  await using server = await startRestServer((response, { body }) =>
+    answerWith(response, 200, { sink: JSON.parse(body) }),
+  );
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl, jsonOptions: { registry } }));
+  const { sink } = await client.create({ any: anyPack(NestedSchema, nested) });
+  expect(sink?.any && anyUnpack(sink.any, registry)).toEqual(nested);
+});
+
+test("header fields go both ways, and interceptors see the template and what the call was given", async () => {
   await using server = await startRestServer((response, { header }) => {
     response.setHeader("x-answer", String(header["x-request"]));
     answerWith(response, 200, {});
   });
   const seen: string[] = [];
+  const note = createContextKey("nothing");
   const interceptor: Interceptor = (next) => async (request) => {
-    seen.push(`${request.requestMethod} ${request.url.slice(server.baseUrl.length)}`);
+    seen.push(
+      `${request.requestMethod} ${request.url.slice(server.baseUrl.length)} ${request.contextValues.get(note)}`,
+    );
     request.header.set("x-request", "yes");
     return await next(request);
   };
-  const transport = createRestTransport({ baseUrl: server.baseUrl, interceptors: [interceptor] });
+  const interceptors = [interceptor];
+  const transport = createRestTransport({ baseUrl: server.baseUrl, interceptors });
+  // The transport has a list of its own.
+  interceptors.pop();
   let answered: string | null = null;
   await createClient(KitchenSink, transport).any(
     { fString: "x" },
-    { onHeader: (header) => (answered = header.get("x-answer")) },
+    {
+      onHeader: (header) => (answered = header.get("x-answer")),
+      contextValues: createContextValues().set(note, "noted"),
+    },
   );
-  expect([answered, seen]).toEqual(["yes", ["GET /v1/any/{f_string}"]]);
+  expect([answered, seen]).toEqual(["yes", ["GET /v1/any/{f_string} noted"]]);
   expect(server.seen).toMatchObject([{ header: { accept: "application/json", "x-request": "yes" } }]);
   expect(server.seen[0]?.header).not.toHaveProperty("content-type");
 });

@@ -83,6 +83,25 @@ test.each([
   expect(targetOf(one, { a: value })).toBe(`a: the path ${path} could be read as that of GET ${read}`);
 });
 
+test("a value is refused that is another one of its own path once its slashes are decoded", () => {
+  const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}/{b=**}"]);
+  expect(targetOf(one, { a: "y", b: "z/w" })).toBe("/x/y/z/w");
+  expect(targetOf(one, { a: "y/z", b: "w" })).toBe("a: the path /x/y%2Fz/w could be read as that of GET /x/{a}/{b=**}");
+});
+
+test("an answer to HEAD has no body, and a field that is the answer is one of it", () => {
+  const [one] = defineRpcs({ a: "a" }, ["/x"]);
+  const [rule] = one === undefined ? [] : compileRestRules(one);
+  if (rule === undefined) throw new Error("there is no such rule");
+  const readerOf = (more: object) => createAnswerReader({ ...rule, ...more }, { unknownFields: "ignore" });
+  expect(readerOf({ httpMethod: "HEAD" }).readWhole(new Uint8Array(), new Response())).toEqual(
+    create(rule.method.output),
+  );
+  expect(() => readerOf({ pattern: { ...rule.pattern, responseBody: "b" } })).toThrow(
+    expect.objectContaining({ code: Code.Internal, rawMessage: 'response_body "b" is no field of odd.Thing' }),
+  );
+});
+
 test.each([
   { name: "leads to another field", names: { a: "inner.text", inner: "inner", text: "text" } },
   { name: "is the name of another", names: { a: "text", text: "other" } },

@@ -426,7 +426,8 @@ test.each([
 
 test.each([
   "ftp://host",
-  "http://user:secret@host",
+  "http://user@host",
+  "http://:secret@host",
   "http://host/?a=b",
   "http://host/?",
   "http://host/api/#",
