@@ -139,6 +139,14 @@ describe("a writer", () => {
     expect(writeBothWays(SinkSchema, large)).toBe("quick");
   });
 
+  test("sets as much aside for a large message as the last one had, and an eighth more", () => {
+    const writer = messageWriter(SinkSchema);
+    writer.largeBytes = 0;
+    // Nearly all of what is tried first.
+    const bytes = writeQuickly(writer, create(SinkSchema, { fBytes: new Uint8Array(240_000) }));
+    expect(writer.largeBytes).toBe(Math.ceil(1.125 * Number(bytes?.byteLength)));
+  });
+
   test("writes a message whose property writes another one", () => {
     const inner = create(SinkSchema, { fString: "inner" });
     const outer = create(SinkSchema, { fInt32: 1 });
