@@ -12,7 +12,7 @@ import { retentionIntervalMs } from "../../../../src/plantstore/plants/retention
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import type { Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
-import { deleteTimeouts, openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
+import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
 import { collect } from "../../../support/collect.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import { startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
@@ -319,7 +319,8 @@ describe("the deletion record in PostgreSQL", () => {
     const other = new Client(configOf(url));
     await other.connect();
     await other.query("BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
-    const session = new Session(readServerUrl(url), deleteTimeouts);
+    // As behind PgBouncer, it has no time-outs.
+    const session = new Session(readServerUrl(url));
     const { reachedUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
     expect(slice).toEqual({ count: 1_000, isMore: true });
     const left = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
@@ -360,6 +361,25 @@ describe("the deletion record in PostgreSQL", () => {
     await other.end();
     await expect.poll(drop).toBe(40);
     await session.close();
+  });
+
+  test("is shortened by another process when one hangs before its commit", async () => {
+    const url = await createRecords(100);
+    const commit = Promise.withResolvers<void>();
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, to) => {
+      client.on("data", (data) => (data.includes("COMMIT\0") ? commit.resolve() : to.write(data)));
+      to.pipe(client);
+    });
+    const hanging = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    const dropped = oneServerByDay.dropOldRecords(hanging, 3_600_000, { max: 1_000 });
+    dropped.catch(() => undefined);
+    await commit.promise;
+    const session = new Session(readServerUrl(url));
+    const drop = async (): Promise<number> =>
+      (await oneServerByDay.dropOldRecords(session, 3_600_000, { max: 1_000 })).count;
+    await expect.poll(drop).toBe(40);
+    await expect(dropped).rejects.toThrow();
+    await Promise.all([session.close(), hanging.close()]);
   });
 
   test("is shortened without reading the rest of it for each slice, which the server knows nothing about", async () => {

@@ -45,8 +45,11 @@ export const dropRowsByRow: DropRows = async (session, values) => {
 };
 
 // Without statistics, as after a restore, the planner would read and sort all old records for each slice, and not take
-// them from the index.
-const inOrder = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_sort = off";
+// them from the index. Behind PgBouncer a session has no limits of its own: here it may wait for a row only briefly, and
+// a process that hangs before its commit must not keep the lock from all others.
+const inOrder = `
+  BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_sort = off; SET LOCAL lock_timeout = '100ms';
+  SET LOCAL idle_in_transaction_session_timeout = '5s'`;
 
 async function dropInOrder(session: Session, sql: string, values: readonly unknown[]): Promise<Row> {
   try {
