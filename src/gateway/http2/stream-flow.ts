@@ -113,15 +113,17 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     else this.#tellWritable();
   }
 
-  /** Ends the stream: drops what waits and tells the receiver. */
+  /** Ends the stream: drops what waits and tells the receiver, which is told nothing more. */
   receiveReset(code: number): void {
+    const { receiver } = this;
+    this.receiver = undefined;
     this.close();
     if (this.queuedBytes > 0) this.#carrier.sendFlow.release(this, this.queuedBytes, true);
     this.#queue = undefined;
     this.queuedBytes = 0;
     this.#ending = undefined;
     try {
-      this.receiver?.onReset(code);
+      receiver?.onReset(code);
     } catch (error) {
       this.fault(error);
     }

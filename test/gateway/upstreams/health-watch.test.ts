@@ -201,6 +201,21 @@ test("a server that ends its answers is asked again, a second after it was asked
   expect(server.connections).toBe(1);
 });
 
+test("a server whose last message is refused is asked again once, not once for each way that its answer ends", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const refused = 3;
+  await using server = await startWatchedServer((id) => {
+    vi.advanceTimersByTime(200_000);
+    if (server.watches > refused) return says(serving)(id);
+    return [headersFrame(id, grpcHead), dataFrame(id, envelope(Buffer.of(8, 1), 1), frameFlag.endStream)];
+  });
+  await using client = clientOf(server.baseUrl);
+  await expect.poll(async () => [await wateringOf(client), server.watches]).toEqual(["ok", refused + 1]);
+  await pause(100);
+  expect(server.watches).toBe(refused + 1);
+});
+
 test("a server that often says how it is runs out of no window", async () => {
   await using server = await startWatchedServer(says(serving));
   await using client = clientOf(server.baseUrl);
