@@ -67,20 +67,25 @@ export function ownPiece(piece: Uint8Array): Uint8Array {
   if (byteLength >= freedBytesMin) hastenCollection(byteLength);
   const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
   if (keepsLittle) return piece;
-  const copy = byteLength > sharedBytesMax ? allocateBuffer(byteLength) : takeShared(byteLength);
+  const copy = byteLength > sharedBytesMax ? allocateBuffer(byteLength) : takeShared(buffer, byteLength);
   copy.set(piece);
   return copy;
 }
 
-/** The block that small copies share, and how many of its bytes are taken. */
+/** The block that small copies share, how many of its bytes are taken, and the chunk whose pieces are in it. */
 let shared: Uint8Array = noBytes;
 let sharedBytes = 0;
+let sharedChunk: ArrayBufferLike | undefined;
 
-/** Returns memory for a small copy, with arbitrary content: by itself it would take 0.4 µs more. */
-function takeShared(byteLength: number): Uint8Array {
-  if (sharedBytes + byteLength > shared.byteLength) {
+/**
+ * Returns memory for a small copy, with arbitrary content: by itself it would take 0.4 µs more. Never shared with another
+ * connection: a program may transfer the buffer of its bytes, as streams of the web do, which empties all copies in it.
+ */
+function takeShared(chunk: ArrayBufferLike, byteLength: number): Uint8Array {
+  if (chunk !== sharedChunk || sharedBytes + byteLength > shared.byteLength) {
     shared = allocateBuffer(sharedBlockBytes);
     sharedBytes = 0;
+    sharedChunk = chunk;
   }
   sharedBytes += byteLength;
   return shared.subarray(sharedBytes - byteLength, sharedBytes);

@@ -45,20 +45,18 @@ describe("a piece that is read at once", () => {
     expect(ownPiece(piece)).toBe(piece);
   });
 
-  test.each([1, 1000, 1024])("of %d bytes shares no more than 8 KiB with others that were copied", (bytes) => {
-    const pieces = Array.from({ length: 40 }, (_, at) =>
-      ownPiece(
-        chunk
-          .slice()
-          .subarray(at, at + bytes)
-          .fill(at),
-      ),
+  test.each([1, 1000, 1024])("of %d bytes shares no more than 8 KiB, with others of its chunk alone", (bytes) => {
+    const chunks = [chunk.slice(), chunk.slice()];
+    const pieces = chunks.flatMap((whole) =>
+      Array.from({ length: 41 }, (_, at) => whole.subarray(at * bytes, (at + 1) * bytes).fill(at)),
     );
-    const inBlock = Math.floor(8192 / bytes);
-    const blocks = new Set(pieces.map(({ buffer }) => buffer));
-    expect(blocks.size).toBeLessThanOrEqual(Math.ceil(40 / inBlock) + 1);
-    expect(Math.max(...[...blocks].map(({ byteLength }) => byteLength))).toBe(8192);
-    expect(pieces.map((piece) => [...piece])).toEqual(pieces.map((_, at) => Array<number>(bytes).fill(at)));
+    const copies = pieces.map(ownPiece);
+    expect(copies.map((copy) => [...copy])).toEqual(pieces.map((piece) => [...piece]));
+    const [first, second] = [copies.slice(0, 41), copies.slice(41)].map((own) => own.map(({ buffer }) => buffer));
+    const blocks = Math.ceil(41 / Math.floor(8192 / bytes));
+    expect([new Set(first).size, new Set(second).size]).toEqual([blocks, blocks]);
+    expect(first).not.toContain(second?.[0]);
+    expect(Math.max(...copies.map(({ buffer }) => buffer.byteLength))).toBe(8192);
   });
 
   test("has young objects collected, although these fill little of their space", () => {
