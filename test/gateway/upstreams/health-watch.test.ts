@@ -206,7 +206,8 @@ test("a server whose last message is refused is asked again once, not once for e
   onTestFinished(() => void vi.useRealTimers());
   const refused = 3;
   await using server = await startWatchedServer((id) => {
-    vi.advanceTimersByTime(200_000);
+    // More than the third wait, and less than any time-out of a connection.
+    vi.advanceTimersByTime(4_000);
     if (server.watches > refused) return says(serving)(id);
     return [headersFrame(id, grpcHead), dataFrame(id, envelope(Buffer.of(8, 1), 1), frameFlag.endStream)];
   });
