@@ -12,6 +12,7 @@ import type { Upkeep } from "../../src/plantstore/plants/upkeep.ts";
 import { collect } from "../support/collect.ts";
 import { dropMeanwhile, partitionsOf, recordsOf } from "../support/plants/days.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
+import { startHangingProxy } from "../support/plants/postgres-proxy.ts";
 import { configOf, runSql } from "../support/plants/postgres-server.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
@@ -178,6 +179,24 @@ describe("records by day on Citus", () => {
     await expect.poll(() => reports).toMatchObject([{ kind: "records-dropped", count: 5 }]);
     await store.close();
     expect(await partitionsOf(url)).not.toContain(old);
+  });
+
+  test("hold up no deletion for long when a process hangs before the commit of a change to them", async () => {
+    const url = await createStore();
+    await addDays(url, "2020-01-01", 8, 5);
+    const store = await openPostgresStore({ url, deletionsKeptMs: 10 * 365 * dayMs });
+    await store.delete(ids[0] ?? 0n, deleteCall());
+    const [at] = await runSql(url, "SHOW unix_socket_directories");
+    await using proxy = await startHangingProxy(String(Object.values(at ?? {})[0]), cluster.coordinator.port);
+    const { session } = await openCitusSession(url.replace("127.0.0.1", proxy.socketFolder));
+    const dropping = spreadDays.dropOld(session, keptMs);
+    dropping.catch(() => undefined);
+    await proxy.hangs;
+    const deleting = ids.slice(1).map((id) => store.delete(id, deleteCall()));
+    expect(new Set(await Promise.all(deleting))).toEqual(new Set([true]));
+    await session.close();
+    await expect(dropping).rejects.toThrow();
+    await store.close();
   });
 
   test("leave by row but for those that somebody has locked on a worker, whom nobody waits for", async () => {

@@ -52,3 +52,23 @@ export async function startPostgresProxy(
     },
   };
 }
+
+/** A proxy by which clients seem to hang before they commit. */
+export interface HangingProxy extends PostgresProxy {
+  /** Resolves once one does. */
+  readonly hangs: Promise<void>;
+}
+
+/** Starts a proxy like {@link startPostgresProxy} that passes everything on but a `COMMIT`. */
+export async function startHangingProxy(serverFolder: string, port?: number): Promise<HangingProxy> {
+  const { promise: hangs, resolve } = Promise.withResolvers<void>();
+  const proxy = await startPostgresProxy(
+    serverFolder,
+    (client, server) => {
+      client.on("data", (data) => (data.includes("COMMIT\0") ? resolve() : server.write(data)));
+      server.pipe(client);
+    },
+    port,
+  );
+  return { ...proxy, hangs };
+}

@@ -15,7 +15,7 @@ import type { Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
 import { collect } from "../../../support/collect.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
-import { startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
+import { startHangingProxy, startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
 import { describePlantDatabase } from "../../../support/plants/describe-plant-database.ts";
 import {
   cancelWaitsForStandby,
@@ -365,15 +365,11 @@ describe("the deletion record in PostgreSQL", () => {
 
   test("is shortened by another process when one hangs before its commit", async () => {
     const url = await createRecords(100);
-    const commit = Promise.withResolvers<void>();
-    await using proxy = await startPostgresProxy(server.socketFolder, (client, to) => {
-      client.on("data", (data) => (data.includes("COMMIT\0") ? commit.resolve() : to.write(data)));
-      to.pipe(client);
-    });
+    await using proxy = await startHangingProxy(server.socketFolder);
     const hanging = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
     const dropped = oneServerByDay.dropOldRecords(hanging, 3_600_000, { max: 1_000 });
     dropped.catch(() => undefined);
-    await commit.promise;
+    await proxy.hangs;
     const session = new Session(readServerUrl(url));
     const drop = async (): Promise<number> =>
       (await oneServerByDay.dropOldRecords(session, 3_600_000, { max: 1_000 })).count;

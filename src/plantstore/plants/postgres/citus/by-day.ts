@@ -26,10 +26,13 @@ async function callLocking(session: Session, name: string, keptMs: number): Prom
   );
 }
 
-/** Runs work in a transaction that waits for locks no longer than this, on workers either. */
+/**
+ * Runs work in a transaction that waits for locks no longer than this, on workers either. Nor does it keep them: the
+ * coordinator ends it when this process hangs before the commit.
+ */
 async function lockingOnWorkers<Result>(session: Session, ms: number, work: () => Promise<Result>): Promise<Result> {
   try {
-    await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED");
+    await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '5s'");
     await session.run("SET LOCAL citus.propagate_set_commands = 'local'");
     await session.run(`SET LOCAL lock_timeout = ${ms}`);
     const result = await work();
