@@ -24,6 +24,7 @@ export {
   requireFields,
 } from "./header-fields.ts";
 export { ownPiece } from "./held-body.ts";
+export { readInPlace } from "./read-in-place.ts";
 export {
   bodyWasRead,
   clientClosedRequest,

@@ -3,13 +3,12 @@ import {
   type Backlog,
   type BacklogBudget,
   type BodySource,
-  freeChunk,
-  freedBytesMin,
   clientGone,
   type HeaderFields,
   type HttpProblem,
   type IncomingBody,
   type Limits,
+  readInPlace,
   unreadBodyBytesMax,
 } from "../carriers/index.ts";
 import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
@@ -85,6 +84,7 @@ export class Http1Connection implements RequestParts, BodySource {
     this.#reader = new RequestReader(limits, this, this.#writer);
     this.#deadlines = new Deadlines(limits, lookEveryMs);
     this.#keepAlive = keepAliveLines(limits.idleTimeoutMs);
+    readInPlace(socket);
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());
@@ -204,11 +204,10 @@ export class Http1Connection implements RequestParts, BodySource {
     this.#options.onRequest(this, head);
   }
 
-  onPiece(piece: Buffer, last: boolean): boolean {
-    if (this.receiver !== undefined) return this.receiver.body?.onData(piece, last) === true;
+  onPiece(piece: Buffer, last: boolean): void {
+    if (this.receiver !== undefined) this.receiver.body?.onData(piece, last);
     // The rest of a body behind its answer.
-    if (last) this.#next();
-    return false;
+    else if (last) this.#next();
   }
 
   onBodyEnd(): void {
@@ -228,21 +227,19 @@ export class Http1Connection implements RequestParts, BodySource {
     const reader = this.#reader;
     if (reader.stage === "over") return this.#drop(chunk.byteLength);
     const isFirst = reader.incoming.left === 0;
-    const isKept = this.#read(chunk);
-    if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
+    this.#read(chunk);
     // The time-out of a head starts with its first byte.
     if (isFirst && reader.stage === "head" && reader.incoming.left > 0) this.#deadlines.restart();
     this.#pauseOrResume();
   }
 
-  /** Reads on, and returns whether a view of the chunk may have been kept. A defect of ours ends the connection. */
-  #read(chunk?: Buffer): boolean {
+  /** Reads on. A defect of ours ends the connection. */
+  #read(chunk?: Buffer): void {
     try {
-      return this.#reader.read(chunk);
+      this.#reader.read(chunk);
     } catch (error) {
       this.destroy();
       this.#options.onFault(error);
-      return true;
     }
   }
 

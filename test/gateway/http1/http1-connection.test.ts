@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { BacklogBudget, defaultLimits, markSingleUse } from "../../../src/gateway/carriers/index.ts";
-import { Http1Connection, type RequestReceiver } from "../../../src/gateway/http1/index.ts";
+import { BacklogBudget, defaultLimits, markSingleUse, RequestBody } from "../../../src/gateway/carriers/index.ts";
+import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "../../../src/gateway/http1/index.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 
@@ -20,7 +20,7 @@ interface Ends extends Disposable {
 async function openEnds(
   page: Uint8Array,
   lookEveryMs: number,
-  onRequest = (asked: Http1Connection): void => asked.answer(200, [], page),
+  onRequest = (asked: Http1Connection, _head: Http1RequestHead): void => asked.answer(200, [], page),
   highWaterMark?: number,
 ): Promise<Ends> {
   const accepted = Promise.withResolvers<Pick<Ends, "socket" | "connection">>();
@@ -30,9 +30,9 @@ async function openEnds(
       limits: defaultLimits,
       lookEveryMs,
       budget,
-      onRequest: (asked) => {
+      onRequest: (asked, head) => {
         asked.receiver = receiver;
-        onRequest(asked);
+        onRequest(asked, head);
       },
       onClose: () => {},
       onFault: () => {},
@@ -48,6 +48,75 @@ async function openEnds(
     server.close();
   };
   return { client, ...ends, budget, [Symbol.dispose]: close };
+}
+
+test("what came of a head on one connection is not what came on another one since", async () => {
+  using opened = new DisposableStack();
+  const targets: string[] = [];
+  const all: Ends[] = [];
+  for (const letter of "abc") {
+    const ends = opened.use(await openEnds(Buffer.of(), 1000, (_, { target }) => void targets.push(target)));
+    all.push(ends);
+    ends.client.write(`GET /${letter}`);
+    await expect.poll(() => ends.socket.bytesRead).toBe("GET /a".length);
+  }
+  for (const { client } of all) client.write(" HTTP/1.1\r\nhost: x\r\n\r\n");
+  await expect.poll(() => targets.toSorted()).toEqual(["/a", "/b", "/c"]);
+});
+
+describe("what came of a body on one connection is not what came on another one since", () => {
+  const lengths = [1, 1024, 1025, 60_000];
+
+  test.each(lengths)("of %i bytes that are read as they come", async (length) => {
+    await expectOwnBytes(length, async (body) => {
+      const { value } = await body.pieces()[Symbol.asyncIterator]().next();
+      return value;
+    });
+  });
+
+  test.each(lengths)("of %i bytes that are read as a whole", async (length) => {
+    await expectOwnBytes(length, (body) => readWhole(body, length));
+  });
+
+  test.each(lengths)("of %i bytes that nobody has read yet", async (length) => {
+    const isRead = Promise.withResolvers<void>();
+    await expectOwnBytes(length, (body) => isRead.promise.then(() => readWhole(body, length)), isRead.resolve);
+  });
+
+  /** Sends a body over each of some connections, one after the other, and then looks at the bytes of all of them. */
+  async function expectOwnBytes(
+    length: number,
+    read: (body: RequestBody) => Promise<Uint8Array>,
+    arrived: () => void = () => {},
+  ): Promise<void> {
+    using opened = new DisposableStack();
+    const bodies: Promise<Uint8Array>[] = [];
+    for (const letter of "abc") {
+      const ends = opened.use(
+        await openEnds(Buffer.of(), 1000, (asked) => {
+          const body = new RequestBody(asked, length);
+          asked.receiver = { ...receiver, body };
+          bodies.push(read(body));
+        }),
+      );
+      const { client, socket } = ends;
+      client.write(`PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: ${String(length)}\r\n\r\n`);
+      await expect.poll(() => bodies).toHaveLength("abc".indexOf(letter) + 1);
+      const readBefore = socket.bytesRead;
+      client.write(letter.repeat(length));
+      await expect.poll(() => socket.bytesRead).toBe(readBefore + length);
+    }
+    arrived();
+    const texts = (await within(Promise.all(bodies), "the bodies")).map((body) => Buffer.from(body).toString());
+    // The first of several pieces may be shorter.
+    expect(texts.map((text) => text.replaceAll(/(.)\1+/g, "$1"))).toEqual(["a", "b", "c"]);
+  }
+});
+
+function readWhole(body: RequestBody, length: number): Promise<Uint8Array> {
+  const whole = Promise.withResolvers<Uint8Array>();
+  body.read(length, { announcedBytes: () => 0, received: (bytes = Buffer.of()) => whole.resolve(bytes) });
+  return whole.promise;
 }
 
 test("an answer without a body has a length of 0", async () => {

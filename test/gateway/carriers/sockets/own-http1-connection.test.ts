@@ -107,21 +107,6 @@ test("answers are made as far as they are taken, and in the end all of them", as
   for (let i = 0; i < count; i++) expect((await connection.readAnswer()).body.byteLength).toBe(bytes);
 });
 
-test("a chunk of which nothing is kept is freed, although something was kept of an earlier one", async () => {
-  const chunks: Buffer[] = [];
-  const admit: Admit = () => void acceptedSocket().on("data", (chunk: Buffer) => chunks.push(chunk));
-  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit });
-  using connection = await openHttp1(greenhouse.address);
-  // A body in one piece is kept, one in many is copied.
-  for (const note of ["in one piece", "plants".repeat(50_000)]) {
-    const body = Buffer.from(JSON.stringify({ note }));
-    const header = [["content-type", "application/json"]] as const;
-    connection.request({ httpMethod: "POST", path: "/beds/7:water", header, body });
-    expect((await connection.readAnswer()).httpStatus).toBe(200);
-  }
-  expect(chunks.filter(({ buffer }) => buffer.byteLength === 0)).not.toEqual([]);
-});
-
 const ask = (pageKib: number): string => `GET / HTTP/1.1\r\nhost: x\r\nx-kib: ${String(pageKib)}\r\n\r\n`;
 
 describe("what waits of an answer is counted", () => {

@@ -62,10 +62,10 @@ describe("a client that does not read", () => {
   });
 
   test("an answer until it has asked once more and ended its side gets that answer too, and the end", async () => {
-    const ended = Promise.withResolvers<unknown>();
+    const paused = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       { waterBed: async ({ note }) => ({ note: note || bigText }) },
-      { admit: () => ended.resolve(nextEvent("end")) },
+      { admit: () => paused.resolve(nextEvent("pause")) },
     );
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
@@ -73,7 +73,7 @@ describe("a client that does not read", () => {
     await greenhouse.answered(1);
     connection.request(water([], '{"note":"second"}'));
     connection.socket.end();
-    await within(ended.promise, "the end of what the client sends");
+    await within(paused.promise, "the server to read no further");
     connection.socket.resume();
     expect((await connection.readAnswer()).body.byteLength).toBeGreaterThan(bigText.length);
     expect(String((await connection.readAnswer()).body)).toContain("second");
