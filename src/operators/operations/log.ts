@@ -13,7 +13,7 @@ export type LogLevel = (typeof logLevels)[number];
 /**
  * A structured log: JSON lines with a level, a time and fields. It is the part of pino's interface that is used here.
  */
-export type Log = Pick<Logger, Exclude<LogLevel, "silent"> | "isLevelEnabled" | "flush">;
+export type Log = Pick<Logger, Exclude<LogLevel, "silent"> | "isLevelEnabled">;
 
 /** A log that discards everything. */
 export const silentLog: Log = {
@@ -23,7 +23,6 @@ export const silentLog: Log = {
   info: nothing,
   debug: nothing,
   trace: nothing,
-  flush: nothing,
   isLevelEnabled: () => false,
 };
 
