@@ -67,25 +67,40 @@ export function ownPiece(piece: Uint8Array): Uint8Array {
   if (byteLength >= freedBytesMin) hastenCollection(byteLength);
   const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
   if (keepsLittle) return piece;
-  const copy = byteLength > sharedBytesMax ? allocateBuffer(byteLength) : takeShared(buffer, byteLength);
+  const copy = roomFor(piece);
   copy.set(piece);
   return copy;
 }
 
-/** The block that small copies share, how many of its bytes are taken, and the chunk whose pieces are in it. */
+/** Says which memory is read into again and again, so that its pieces are not taken for those of one chunk. */
+export function setReadInPlace(buffer: ArrayBufferLike): void {
+  readInPlace = buffer;
+}
+
+let readInPlace: ArrayBufferLike | undefined;
+
+/** The block that small copies share, how many of its bytes are taken, and the memory of the chunk that they are of. */
 let shared: Uint8Array = noBytes;
 let sharedBytes = 0;
 let sharedChunk: ArrayBufferLike | undefined;
 
 /**
- * Returns memory for a small copy, with arbitrary content: by itself it would take 0.4 µs more. Never shared with another
- * connection: a program may transfer the buffer of its bytes, as streams of the web do, which empties all copies in it.
+ * Returns memory for a copy, with arbitrary content. Small pieces share some with those before them in their chunk: 0.4
+ * µs less for each. Never with those of another connection: a program may transfer the buffer of its bytes, as streams
+ * of the web do, which empties all copies in it.
  */
-function takeShared(chunk: ArrayBufferLike, byteLength: number): Uint8Array {
-  if (chunk !== sharedChunk || sharedBytes + byteLength > shared.byteLength) {
+function roomFor({ buffer, byteLength }: Uint8Array): Uint8Array {
+  if (byteLength > sharedBytesMax || buffer === readInPlace) return allocateBuffer(byteLength);
+  if (buffer !== sharedChunk) {
+    // Often it is the only one of its chunk.
+    sharedChunk = buffer;
+    shared = noBytes;
+    sharedBytes = 0;
+    return allocateBuffer(byteLength);
+  }
+  if (sharedBytes + byteLength > shared.byteLength) {
     shared = allocateBuffer(sharedBlockBytes);
     sharedBytes = 0;
-    sharedChunk = chunk;
   }
   sharedBytes += byteLength;
   return shared.subarray(sharedBytes - byteLength, sharedBytes);

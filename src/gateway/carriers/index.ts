@@ -23,8 +23,7 @@ export {
   requireField,
   requireFields,
 } from "./header-fields.ts";
-export { ownPiece } from "./held-body.ts";
-export { readInPlace } from "./read-in-place.ts";
+export { ownPiece, setReadInPlace } from "./held-body.ts";
 export {
   bodyWasRead,
   clientClosedRequest,

@@ -8,12 +8,12 @@ import {
   type HttpProblem,
   type IncomingBody,
   type Limits,
-  readInPlace,
   unreadBodyBytesMax,
 } from "../carriers/index.ts";
 import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { Deadlines } from "./deadlines.ts";
+import { readInPlace } from "./read-in-place.ts";
 import { type Http1RequestHead, noHead, notHttp, timedOut } from "./request-head.ts";
 import { type RequestParts, RequestReader } from "./request-reader.ts";
 

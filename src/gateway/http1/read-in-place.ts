@@ -1,9 +1,10 @@
 import type { Socket } from "node:net";
+import { setReadInPlace } from "../carriers/index.ts";
 
 /**
  * Has a socket read into memory that all such sockets share, where node sets 64 KiB aside for each read: that takes 1.3
  * µs, and most of the time of a collection of young objects. Its `data` events get a view of that memory, to be used or
- * copied before they return, because the next read of any socket is written over it. {@link ownPiece} copies each piece.
+ * copied before they return, because the next read of any socket is written over it. `ownPiece` copies each piece.
  *
  * Node's `onread` is for sockets that connect, and no option of a server has it for those that are accepted. So it is
  * set here where node's constructor of sockets sets it. Under TLS, and where that place is another one or there is none,
@@ -37,6 +38,7 @@ function findPlace(socket: Socket): Place | undefined {
   if (memoryKey === undefined || callbackKey === undefined) return undefined;
   // Twice as large as what is read, so that no piece is so much of it that it is kept.
   const memory = Buffer.allocUnsafeSlow(2 * readBytesMax).subarray(0, readBytesMax);
+  setReadInPlace(memory.buffer);
   return { memory, memoryKey, callbackKey };
 }
 
