@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { createHttp1, readCases, readKnownFailing, type Result, run } from "../runner/index.ts";
+import { pictureOf } from "./picture.ts";
 import { backends, type Server, servers } from "./servers.ts";
 import { tableOf } from "./table.ts";
 
@@ -133,12 +134,12 @@ for (const server of everyServer.filter(({ id }) => names.length === 0 || names.
 }
 process.stdout.write(tableOf(measured));
 if (isRecording && names.length === 0) {
-  const table = tableOf(measured.filter(({ server }) => servers.includes(server)));
+  const shown = measured.filter(({ server }) => servers.includes(server));
   const readme = join(import.meta.dirname, "..", "README.md");
   const text = readFileSync(readme, "utf8");
   writeFileSync(
     readme,
-    text.replace(/(?<=<!-- table -->\n).*?(?=<!-- \/table -->)/s, () => `\n${table}\n`),
+    text.replace(/(?<=<!-- table -->\n).*?(?=<!-- \/table -->)/s, () => `\n${tableOf(shown)}\n`),
   );
-  call(["node", "tools/draw-pictures.ts"], project);
+  writeFileSync(join(project, "docs/pictures/transcoding.svg"), pictureOf(shown));
 }

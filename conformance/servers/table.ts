@@ -7,14 +7,35 @@ export interface Measured {
   readonly results: readonly Result[];
 }
 
-/** The table in Markdown: how many cases each server keeps. What it fails may be in its list of known failures. */
-export function tableOf(measured: readonly Measured[]): string {
-  const rows = measured.map(({ server: { name }, results }) => {
+/** How many cases a server keeps. */
+interface Counts {
+  readonly name: string;
+  readonly must: readonly [kept: number, failed: number];
+  readonly should: readonly [kept: number, failed: number];
+  /** How many of the failed `must` are refused, but with 5xx. */
+  readonly faults: number;
+  readonly left: number;
+}
+
+/** Counts what each server keeps. */
+export function countsOf(measured: readonly Measured[]): readonly Counts[] {
+  return measured.map(({ server: { name }, results }) => {
     const must = results.filter(({ case: { level } }) => level === "must");
     const should = results.filter(({ case: { level } }) => level === "should");
-    const left = results.filter(({ outcome }) => outcome === "not run").length;
-    const faults = must.filter(({ problems }) => problems[0]?.startsWith("expected the status 4xx, got 5")).length;
-    return `| ${name} | ${kept(must)} | ${failed(must)} | ${faults} | ${kept(should)} | ${failed(should)} | ${left} |\n`;
+    return {
+      name,
+      must: [kept(must), failed(must)],
+      should: [kept(should), failed(should)],
+      faults: must.filter(({ problems }) => problems[0]?.startsWith("expected the status 4xx, got 5")).length,
+      left: results.filter(({ outcome }) => outcome === "not run").length,
+    };
+  });
+}
+
+/** The table in Markdown: how many cases each server keeps. What it fails may be in its list of known failures. */
+export function tableOf(measured: readonly Measured[]): string {
+  const rows = countsOf(measured).map(({ name, must, faults, should, left }) => {
+    return `| ${[name, ...must, faults, ...should, left].join(" | ")} |\n`;
   });
   return [
     "| server | `must` kept | failed | of these refused, but with 5xx | `should` kept | failed | not run |\n",

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readCases, readKnownFailing, type Result } from "../../conformance/runner/index.ts";
+import { pictureOf } from "../../conformance/servers/picture.ts";
 import { backends, servers } from "../../conformance/servers/servers.ts";
 import { tableOf } from "../../conformance/servers/table.ts";
 import { projectFolder, runProgram } from "../support/process/child-program.ts";
@@ -33,10 +34,13 @@ test("a server that is none of the list is no run that passes", async () => {
   expect(exitCode).toBe(1);
 });
 
-test("the table of the README is what the lists of known failures say", () => {
+const shown = servers.map((server) => ({ server, results: recorded(server) }));
+
+test("the table of the README and its picture are what the lists of known failures say", () => {
   const readme = readFileSync(join(projectFolder, "conformance/README.md"), "utf8");
   const [, table] = /<!-- table -->\n\n(.*)\n<!-- \/table -->/s.exec(readme) ?? [];
-  expect(table).toBe(tableOf(servers.map((server) => ({ server, results: recorded(server) }))));
+  expect(table).toBe(tableOf(shown));
+  expect(readFileSync(join(projectFolder, "docs/pictures/transcoding.svg"), "utf8")).toBe(pictureOf(shown));
 });
 
 /** What was measured of a server when its list was written. */
