@@ -16,7 +16,7 @@ import { against, ownName, type Scenario, scenarios, watched } from "./scenarios
 import { formatTable, toCallFigures } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
 import { measureWorkers } from "./workers.ts";
-import { writePages } from "../tools/write-figures.ts";
+import { writePages } from "./write-figures.ts";
 
 /** Scenarios of calls that are so cheap that watching them shows. */
 const watchedNames = ["rest", "connect", "grpc"];

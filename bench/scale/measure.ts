@@ -6,7 +6,7 @@
 import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { writePages } from "../../tools/write-figures.ts";
+import { writePages } from "../write-figures.ts";
 import { runSql, startPostgres, startStandby } from "../../test/support/plants/postgres-server.ts";
 import { type BatchFigures, measuredNow, recordFigures, type ScaleFigures } from "../figures.ts";
 import { cpuUsOf, cpuUsOfServer } from "../storage/cpu.ts";

@@ -1,5 +1,5 @@
-// Writes the tables with the figures of the bench into the pages, each between two comments, and draws the pictures:
-//   npx node tools/write-figures.ts
+// Writes the tables with the figures of the bench into the pages, each between two comments:
+//   npx node bench/write-figures.ts
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -11,11 +11,10 @@ import {
   type ServerFigures,
   type StartFigures,
   type WorkerFigures,
-} from "../bench/figures.ts";
-import { type Costs, readCosts } from "../bench/scale/costs.ts";
-import { checksTable, costsTable, plansTable } from "../bench/scale/tables.ts";
-import { formatCalls, formatRows, latencies, megabytes, percent } from "../bench/table.ts";
-import { writePictures } from "./draw-pictures.ts";
+} from "./figures.ts";
+import { type Costs, readCosts } from "./scale/costs.ts";
+import { checksTable, costsTable, plansTable } from "./scale/tables.ts";
+import { formatCalls, formatRows, latencies, megabytes, percent } from "./table.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -76,13 +75,12 @@ export function renderPage(page: string, figures: Figures): string {
   );
 }
 
-/** Writes the tables of all pages, and the pictures. */
+/** Writes the tables of all pages. */
 export function writePages(): void {
   for (const page of pages) {
     const file = join(root, page);
     writeFileSync(file, renderPage(readFileSync(file, "utf8"), readFigures()));
   }
-  writePictures();
 }
 
 function nameOf(name: string, at: number): string {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readFigures } from "../../bench/figures.ts";
-import { pages, renderPage, unmeasured } from "../../tools/write-figures.ts";
+import { pages, renderPage, unmeasured } from "../../bench/write-figures.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 
 const figures = readFigures();
