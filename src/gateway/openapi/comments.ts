@@ -16,13 +16,8 @@ export type Comments = ReadonlyMap<string, string>;
  * @throws Error when the bytes are not a FileDescriptorSet
  */
 export function readComments(fileDescriptorSet: Uint8Array): Comments {
-  return commentsOfFiles(fromBinary(FileDescriptorSetSchema, fileDescriptorSet).file);
-}
-
-/** Returns the comments of files; a file without source info has none. */
-export function commentsOfFiles(files: readonly FileDescriptorProto[]): Comments {
   const comments = new Map<string, string>();
-  for (const file of files) {
+  for (const file of fromBinary(FileDescriptorSetSchema, fileDescriptorSet).file) {
     for (const { path, leadingComments, trailingComments } of file.sourceCodeInfo?.location ?? []) {
       const name = nameAt(file, path);
       const text = trimComment(leadingComments) || trimComment(trailingComments);

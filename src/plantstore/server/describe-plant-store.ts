@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createOpenApi, type OpenApiDocument } from "@plantstore/gateway";
-import { comments } from "../gen/comments/plantstore/v1/plant_service_comments.ts";
+import { comments } from "../gen/comments.ts";
 import { ErrorSchema, PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { idempotencyKeyField, idempotencyKeyPattern } from "../plants/index.ts";
 import { restOptions } from "./rest-policy.ts";

@@ -1,0 +1,10 @@
+import { readFileSync } from "node:fs";
+import { readComments } from "../src/gateway/openapi/index.ts";
+
+// Generated descriptors have no comments, but the OpenAPI document needs them as descriptions:
+//   buf build --path proto/plantstore --exclude-imports -o - | node tools/write-comments.ts
+
+console.log(`// @generated from the comments of proto/plantstore
+
+/** The comments of the definition, by the full name of what they describe. */
+export const comments: ReadonlyMap<string, string> = new Map(${JSON.stringify([...readComments(readFileSync(0))], null, 2)});`);
