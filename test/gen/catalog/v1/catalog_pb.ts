@@ -2,9 +2,6 @@
 // @generated from file catalog/v1/catalog.proto (package catalog.v1, syntax proto3)
 /* eslint-disable */
 
-// A service as Google's AIPs shape it, for the tools that read its description: names of resources, lists in pages, a
-// mask, a verb, a stream and bytes. Its names clash wherever generators make names of their own.
-
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../../src/gateway/gen/google/api/annotations_pb.ts";
@@ -25,8 +22,6 @@ export const file_catalog_v1_catalog: GenFile = /*@__PURE__*/
  */
 export type Book = Message<"catalog.v1.Book"> & {
   /**
-   * Where the book is: `shelves/{shelf}/books/{book}`.
-   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -42,15 +37,11 @@ export type Book = Message<"catalog.v1.Book"> & {
   state: Book_State;
 
   /**
-   * More than a double holds.
-   *
    * @generated from field: int64 serial = 4;
    */
   serial: bigint;
 
   /**
-   * A small picture of the cover.
-   *
    * @generated from field: bytes cover = 5;
    */
   cover: Uint8Array;
@@ -61,8 +52,6 @@ export type Book = Message<"catalog.v1.Book"> & {
   labels: { [key: string]: string };
 
   /**
-   * By whom it is, or who published it.
-   *
    * @generated from oneof catalog.v1.Book.origin
    */
   origin: {
@@ -88,8 +77,6 @@ export const BookSchema: GenMessage<Book> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 0);
 
 /**
- * The first value has the name of that of Loan.State, so generators for languages with one scope for constants clash.
- *
  * @generated from enum catalog.v1.Book.State
  */
 export const Book_State = {
@@ -110,8 +97,6 @@ export const Book_State = {
 } as const;
 
 /**
- * The first value has the name of that of Loan.State, so generators for languages with one scope for constants clash.
- *
  * @generated from enum catalog.v1.Book.State
  */
 export type Book_State = (typeof Book_State)[keyof typeof Book_State] | UnknownEnum;
@@ -195,8 +180,6 @@ export type ListBooksRequest = Message<"catalog.v1.ListBooksRequest"> & {
   pageToken: string;
 
   /**
-   * Books of other states are left out, unless it is missing.
-   *
    * @generated from field: catalog.v1.Book.State state = 4;
    */
   state: Book_State;
@@ -314,8 +297,6 @@ export type CreateBookRequest = Message<"catalog.v1.CreateBookRequest"> & {
   parent: string;
 
   /**
-   * The last part of its name.
-   *
    * @generated from field: string book_id = 2;
    */
   bookId: string;
@@ -443,8 +424,6 @@ export const GetScanRequestSchema: GenMessage<GetScanRequest> = /*@__PURE__*/
  */
 export const Catalog: GenService<{
   /**
-   * Lists the books of a shelf, in pages.
-   *
    * @generated from rpc catalog.v1.Catalog.ListBooks
    */
   listBooks: {
@@ -453,8 +432,6 @@ export const Catalog: GenService<{
     output: typeof ListBooksResponseSchema;
   },
   /**
-   * Gets several books at once.
-   *
    * @generated from rpc catalog.v1.Catalog.BatchGetBooks
    */
   batchGetBooks: {
@@ -463,8 +440,6 @@ export const Catalog: GenService<{
     output: typeof BatchGetBooksResponseSchema;
   },
   /**
-   * Sends every book of a shelf by itself.
-   *
    * @generated from rpc catalog.v1.Catalog.WatchBooks
    */
   watchBooks: {
@@ -473,8 +448,6 @@ export const Catalog: GenService<{
     output: typeof BookSchema;
   },
   /**
-   * Gets a book.
-   *
    * @generated from rpc catalog.v1.Catalog.GetBook
    */
   getBook: {
@@ -483,8 +456,6 @@ export const Catalog: GenService<{
     output: typeof BookSchema;
   },
   /**
-   * Puts a book on a shelf.
-   *
    * @generated from rpc catalog.v1.Catalog.CreateBook
    */
   createBook: {
@@ -493,8 +464,6 @@ export const Catalog: GenService<{
     output: typeof BookSchema;
   },
   /**
-   * Changes the fields of a book that the mask names.
-   *
    * @generated from rpc catalog.v1.Catalog.UpdateBook
    */
   updateBook: {
@@ -503,8 +472,6 @@ export const Catalog: GenService<{
     output: typeof BookSchema;
   },
   /**
-   * Throws a book away.
-   *
    * @generated from rpc catalog.v1.Catalog.DeleteBook
    */
   deleteBook: {
@@ -513,8 +480,6 @@ export const Catalog: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lends a book to a reader.
-   *
    * @generated from rpc catalog.v1.Catalog.LendBook
    */
   lendBook: {
@@ -523,8 +488,6 @@ export const Catalog: GenService<{
     output: typeof LoanSchema;
   },
   /**
-   * Replaces the scan of a book.
-   *
    * @generated from rpc catalog.v1.Catalog.PutScan
    */
   putScan: {
@@ -533,8 +496,6 @@ export const Catalog: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * The scan of a book, as it came.
-   *
    * @generated from rpc catalog.v1.Catalog.GetScan
    */
   getScan: {

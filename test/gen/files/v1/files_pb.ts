@@ -2,8 +2,6 @@
 // @generated from file files/v1/files.proto (package files.v1, syntax proto3)
 /* eslint-disable */
 
-// Files up and down as they are: google.api.HttpBody wherever a rule may have it.
-
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../../src/gateway/gen/google/api/annotations_pb.ts";
@@ -144,8 +142,6 @@ export const UploadResponseSchema: GenMessage<UploadResponse> = /*@__PURE__*/
  */
 export const FileService: GenService<{
   /**
-   * The file is the answer.
-   *
    * @generated from rpc files.v1.FileService.GetFile
    */
   getFile: {
@@ -154,8 +150,6 @@ export const FileService: GenService<{
     output: typeof HttpBodySchema;
   },
   /**
-   * The file is a field of the answer.
-   *
    * @generated from rpc files.v1.FileService.GetPart
    */
   getPart: {
@@ -164,8 +158,6 @@ export const FileService: GenService<{
     output: typeof PartSchema;
   },
   /**
-   * The file is the request.
-   *
    * @generated from rpc files.v1.FileService.Echo
    */
   echo: {
@@ -174,8 +166,6 @@ export const FileService: GenService<{
     output: typeof HttpBodySchema;
   },
   /**
-   * The file is a field of the request.
-   *
    * @generated from rpc files.v1.FileService.PutFile
    */
   putFile: {
@@ -184,8 +174,6 @@ export const FileService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * The file comes in pieces.
-   *
    * @generated from rpc files.v1.FileService.Download
    */
   download: {
@@ -194,8 +182,6 @@ export const FileService: GenService<{
     output: typeof HttpBodySchema;
   },
   /**
-   * The file goes in pieces.
-   *
    * @generated from rpc files.v1.FileService.Upload
    */
   upload: {
@@ -204,8 +190,6 @@ export const FileService: GenService<{
     output: typeof UploadResponseSchema;
   },
   /**
-   * Pieces go in and come out.
-   *
    * @generated from rpc files.v1.FileService.Pipe
    */
   pipe: {

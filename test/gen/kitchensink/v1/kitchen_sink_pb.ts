@@ -2,8 +2,6 @@
 // @generated from file kitchensink/v1/kitchen_sink.proto (package kitchensink.v1, syntax proto3)
 /* eslint-disable */
 
-// Every feature of google.api.http and of the proto3 JSON mapping, for tests.
-
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../../src/gateway/gen/google/api/annotations_pb.ts";
@@ -415,14 +413,10 @@ export const SinkSchema: GenMessage<Sink> = /*@__PURE__*/
   messageDesc(file_kitchensink_v1_kitchen_sink, 1);
 
 /**
- * What an RPC was given.
- *
  * @generated from message kitchensink.v1.Echo
  */
 export type Echo = Message<"kitchensink.v1.Echo"> & {
   /**
-   * The name of the RPC that was called.
-   *
    * @generated from field: string rpc = 1;
    */
   rpc: string;
@@ -472,14 +466,10 @@ export const ColorSchema: GenEnum<Color> = /*@__PURE__*/
   enumDesc(file_kitchensink_v1_kitchen_sink, 0);
 
 /**
- * Answers every call with what it was given.
- *
  * @generated from service kitchensink.v1.KitchenSink
  */
 export const KitchenSink: GenService<{
   /**
-   * A path variable of every type that has a text form.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Types
    */
   types: {
@@ -488,8 +478,6 @@ export const KitchenSink: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Everything from the query.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Query
    */
   query: {
@@ -498,8 +486,6 @@ export const KitchenSink: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Everything from the body.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Create
    */
   create: {
@@ -508,8 +494,6 @@ export const KitchenSink: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * One field from the path, the others from the body.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Replace
    */
   replace: {
@@ -518,8 +502,6 @@ export const KitchenSink: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * A body field of every kind, a path variable inside of it, and a query.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Update
    */
   update: {
@@ -528,8 +510,6 @@ export const KitchenSink: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Variables of several segments.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Segments
    */
   segments: {
@@ -538,8 +518,6 @@ export const KitchenSink: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Declared in the order that would be wrong if order counted.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.MatchRest
    */
   matchRest: {
@@ -564,8 +542,6 @@ export const KitchenSink: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Verbs beside the same paths without one.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Plain
    */
   plain: {
@@ -582,8 +558,6 @@ export const KitchenSink: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Kinds that have no field of their own.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Custom
    */
   custom: {
@@ -600,8 +574,6 @@ export const KitchenSink: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * The whole answer is one field.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.ResponseNested
    */
   responseNested: {
@@ -610,8 +582,6 @@ export const KitchenSink: GenService<{
     output: typeof SinkSchema;
   },
   /**
-   * Answers with nothing.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Remove
    */
   remove: {
@@ -620,8 +590,6 @@ export const KitchenSink: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Fails with the code that is the variable.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Fail
    */
   fail: {
@@ -630,8 +598,6 @@ export const KitchenSink: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * The root.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Root
    */
   root: {
@@ -640,8 +606,6 @@ export const KitchenSink: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Has no rule.
-   *
    * @generated from rpc kitchensink.v1.KitchenSink.Unbound
    */
   unbound: {

@@ -2,8 +2,6 @@
 // @generated from file kitchensink/v1/legacy.proto (package kitchensink.v1, syntax proto2)
 /* eslint-disable */
 
-// What proto2 has and proto3 has not, for tests.
-
 import type { GenEnum, GenExtension, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../../src/gateway/gen/google/api/annotations_pb.ts";
@@ -92,8 +90,6 @@ export const LegacySchema: GenMessage<Legacy> = /*@__PURE__*/
   messageDesc(file_kitchensink_v1_legacy, 0);
 
 /**
- * Closed: no other number is a value of it.
- *
  * @generated from enum kitchensink.v1.Shade
  */
 export const Shade = {
@@ -109,8 +105,6 @@ export const Shade = {
 } as const;
 
 /**
- * Closed: no other number is a value of it.
- *
  * @generated from enum kitchensink.v1.Shade
  */
 export type Shade = (typeof Shade)[keyof typeof Shade];
@@ -122,8 +116,6 @@ export const ShadeSchema: GenEnum<Shade> = /*@__PURE__*/
   enumDesc(file_kitchensink_v1_legacy, 0);
 
 /**
- * Answers every call with what it was given.
- *
  * @generated from service kitchensink.v1.LegacySink
  */
 export const LegacySink: GenService<{
@@ -136,8 +128,6 @@ export const LegacySink: GenService<{
     output: typeof LegacySchema;
   },
   /**
-   * The same as a stream.
-   *
    * @generated from rpc kitchensink.v1.LegacySink.KeepAll
    */
   keepAll: {

@@ -2,8 +2,6 @@
 // @generated from file kitchensink/v1/shelves.proto (package kitchensink.v1, syntax proto3)
 /* eslint-disable */
 
-// A resource that is updated by AIP-134, with names that JSON has trouble with.
-
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../../src/gateway/gen/google/api/annotations_pb.ts";
@@ -243,8 +241,6 @@ export const ChooseShelfRequestSchema: GenMessage<ChooseShelfRequest> = /*@__PUR
   messageDesc(file_kitchensink_v1_shelves, 3);
 
 /**
- * Answers every call with what it was given.
- *
  * @generated from service kitchensink.v1.Shelves
  */
 export const Shelves: GenService<{
@@ -257,8 +253,6 @@ export const Shelves: GenService<{
     output: typeof GetShelfRequestSchema;
   },
   /**
-   * Has no rule.
-   *
    * @generated from rpc kitchensink.v1.Shelves.ChooseShelf
    */
   chooseShelf: {

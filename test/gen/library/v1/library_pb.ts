@@ -2,8 +2,6 @@
 // @generated from file library/v1/library.proto (package library.v1, syntax proto3)
 /* eslint-disable */
 
-// Messages as users have them, for what they cost: a dozen fields, times, maps, 64-bit integers, enums, lists.
-
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../../src/gateway/gen/google/api/annotations_pb.ts";
@@ -263,8 +261,6 @@ export const LibraryService: GenService<{
     output: typeof ListBooksResponseSchema;
   },
   /**
-   * Answers with the book.
-   *
    * @generated from rpc library.v1.LibraryService.CreateBook
    */
   createBook: {
@@ -273,8 +269,6 @@ export const LibraryService: GenService<{
     output: typeof BookSchema;
   },
   /**
-   * Answers with the number of books.
-   *
    * @generated from rpc library.v1.LibraryService.ImportBooks
    */
   importBooks: {

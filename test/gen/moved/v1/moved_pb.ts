@@ -2,8 +2,6 @@
 // @generated from file moved/v1/moved.proto (package moved.v1, syntax proto3)
 /* eslint-disable */
 
-// RPCs with the kinds of rules that grpc-gateway's own integration tests call, in words of our own.
-
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../../src/gateway/gen/google/api/annotations_pb.ts";
@@ -557,8 +555,6 @@ export const Letters: GenService<{
   serviceDesc(file_moved_v1_moved, 0);
 
 /**
- * Its rules come from a file.
- *
  * @generated from service moved.v1.PlainLetters
  */
 export const PlainLetters: GenService<{
@@ -748,8 +744,6 @@ export const Answers: GenService<{
   serviceDesc(file_moved_v1_moved, 3);
 
 /**
- * A rule that does not start.
- *
  * @generated from service moved.v1.Refused
  */
 export const Refused: GenService<{

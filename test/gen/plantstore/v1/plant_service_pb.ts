@@ -16,16 +16,10 @@ export const file_plantstore_v1_plant_service: GenFile = /*@__PURE__*/
   fileDesc("CiFwbGFudHN0b3JlL3YxL3BsYW50X3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiLAoSRGVsZXRlUGxhbnRSZXF1ZXN0Eg8KAmlkGAEgASgDSACIAQFCBQoDX2lkIicKBUVycm9yEg0KBWVycm9yGAEgASgFEg8KB21lc3NhZ2UYAiABKAkycQoMUGxhbnRTZXJ2aWNlEmEKC0RlbGV0ZVBsYW50EiEucGxhbnRzdG9yZS52MS5EZWxldGVQbGFudFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiF5ACAoLT5JMCDioML3BsYW50cy97aWR9Ql8KDXBsYW50c3RvcmUudjFCEVBsYW50U2VydmljZVByb3RvUAFaKXBsYW50c3RvcmUvZ2VuL3BsYW50c3RvcmUvdjE7cGxhbnRzdG9yZXYxqgINUGxhbnRTdG9yZS5WMWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_empty]);
 
 /**
- * Names the plant to delete.
- *
  * @generated from message plantstore.v1.DeletePlantRequest
  */
 export type DeletePlantRequest = Message<"plantstore.v1.DeletePlantRequest"> & {
   /**
-   * The identifier of the plant. Required: a call without it is
-   * INVALID_ARGUMENT, never a delete of plant 0. Every 64-bit signed integer,
-   * zero and negative ones included, is a valid identifier.
-   *
    * @generated from field: optional int64 id = 1;
    */
   id?: bigint | undefined;
@@ -39,21 +33,15 @@ export const DeletePlantRequestSchema: GenMessage<DeletePlantRequest> = /*@__PUR
   messageDesc(file_plantstore_v1_plant_service, 0);
 
 /**
- * The error record: the JSON body of every error over HTTP.
- *
  * @generated from message plantstore.v1.Error
  */
 export type Error = Message<"plantstore.v1.Error"> & {
   /**
-   * The gRPC status code of the error, for example 5 for NOT_FOUND.
-   *
    * @generated from field: int32 error = 1;
    */
   error: number;
 
   /**
-   * What went wrong, for the developer of the client. Not meant for parsing.
-   *
    * @generated from field: string message = 2;
    */
   message: string;
@@ -67,24 +55,10 @@ export const ErrorSchema: GenMessage<Error> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_plant_service, 1);
 
 /**
- * The plant store, interface version 1.0.0.
- *
- * Every call carries a bearer credential: `Authorization: Bearer <token>`
- * (RFC 6750), as a header over HTTP and as metadata over gRPC.
- *
  * @generated from service plantstore.v1.PlantService
  */
 export const PlantService: GenService<{
   /**
-   * Deletes the single plant with the given identifier.
-   *
-   * Returns once the deletion is durable. Repeating a call is safe: the second
-   * answer is NOT_FOUND and no other plant is touched. With the same
-   * `Idempotency-Key`, it is that of the first call.
-   *
-   * Over HTTP this is `DELETE /plants/{id}`: 204 with no body when the plant is
-   * deleted, otherwise 400 with the `Error` record.
-   *
    * @generated from rpc plantstore.v1.PlantService.DeletePlant
    */
   deletePlant: {

@@ -2,8 +2,6 @@
 // @generated from file streams/v1/stream_service.proto (package streams.v1, syntax proto3)
 /* eslint-disable */
 
-// Streams that go on for long, for the clients of the suite of loads.
-
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -36,8 +34,6 @@ export const CountRequestSchema: GenMessage<CountRequest> = /*@__PURE__*/
  */
 export type Piece = Message<"streams.v1.Piece"> & {
   /**
-   * The first is 0.
-   *
    * @generated from field: int32 number = 1;
    */
   number: number;
@@ -60,8 +56,6 @@ export const PieceSchema: GenMessage<Piece> = /*@__PURE__*/
  */
 export const StreamService: GenService<{
   /**
-   * Sends each piece back.
-   *
    * @generated from rpc streams.v1.StreamService.Echo
    */
   echo: {
@@ -70,8 +64,6 @@ export const StreamService: GenService<{
     output: typeof PieceSchema;
   },
   /**
-   * Sends as many pieces as it is asked for.
-   *
    * @generated from rpc streams.v1.StreamService.Count
    */
   count: {

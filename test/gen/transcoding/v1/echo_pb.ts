@@ -2,11 +2,6 @@
 // @generated from file transcoding/v1/echo.proto (package transcoding.v1, syntax proto3)
 /* eslint-disable */
 
-// The echo contract: what a server serves to be measured by the cases. Each RPC answers with its own name and the
-// message that it was given, so that a backend is one function for all RPCs and a few lines for those that differ.
-//
-// What not every transcoder has is in services of its own, which a server may leave out.
-
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../../src/gateway/gen/google/api/annotations_pb.ts";
@@ -82,8 +77,6 @@ export const NestedSchema: GenMessage<Nested> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 1);
 
 /**
- * Contains itself. Apart from the other messages, because some transcoders leave out what does.
- *
  * @generated from message transcoding.v1.Tree
  */
 export type Tree = Message<"transcoding.v1.Tree"> & {
@@ -106,8 +99,6 @@ export const TreeSchema: GenMessage<Tree> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 2);
 
 /**
- * A field of every kind.
- *
  * @generated from message transcoding.v1.Everything
  */
 export type Everything = Message<"transcoding.v1.Everything"> & {
@@ -485,21 +476,15 @@ export const EverythingSchema: GenMessage<Everything> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 3);
 
 /**
- * What an RPC was asked.
- *
  * @generated from message transcoding.v1.Echo
  */
 export type Echo = Message<"transcoding.v1.Echo"> & {
   /**
-   * The name of the RPC, such as `Query`.
-   *
    * @generated from field: string rpc = 1;
    */
   rpc: string;
 
   /**
-   * The message that it was given, as ProtoJSON without any option.
-   *
    * @generated from field: string message = 2;
    */
   message: string;
@@ -517,8 +502,6 @@ export const EchoSchema: GenMessage<Echo> = /*@__PURE__*/
  */
 export type FailRequest = Message<"transcoding.v1.FailRequest"> & {
   /**
-   * A code of google.rpc.Code.
-   *
    * @generated from field: int32 code = 1;
    */
   code: number;
@@ -536,15 +519,11 @@ export const FailRequestSchema: GenMessage<FailRequest> = /*@__PURE__*/
  */
 export type CountRequest = Message<"transcoding.v1.CountRequest"> & {
   /**
-   * How many items to send.
-   *
    * @generated from field: int32 count = 1;
    */
   count: number;
 
   /**
-   * A code of google.rpc.Code to fail with behind the last of them; 0 does not.
-   *
    * @generated from field: int32 fail_with = 2;
    */
   failWith: number;
@@ -704,14 +683,10 @@ export const ColorSchema: GenEnum<Color> = /*@__PURE__*/
   enumDesc(file_transcoding_v1_echo, 0);
 
 /**
- * What every transcoder has.
- *
  * @generated from service transcoding.v1.EchoService
  */
 export const EchoService: GenService<{
   /**
-   * A path variable of every scalar kind.
-   *
    * @generated from rpc transcoding.v1.EchoService.GetScalar
    */
   getScalar: {
@@ -720,8 +695,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Every field from the query.
-   *
    * @generated from rpc transcoding.v1.EchoService.Query
    */
   query: {
@@ -730,8 +703,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Fields of messages in the path, and several variables.
-   *
    * @generated from rpc transcoding.v1.EchoService.GetNested
    */
   getNested: {
@@ -740,8 +711,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Variables of several segments.
-   *
    * @generated from rpc transcoding.v1.EchoService.GetSegments
    */
   getSegments: {
@@ -750,8 +719,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Wild cards outside of variables.
-   *
    * @generated from rpc transcoding.v1.EchoService.GetWild
    */
   getWild: {
@@ -760,8 +727,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Templates that overlap, the widest first.
-   *
    * @generated from rpc transcoding.v1.EchoService.MatchRest
    */
   matchRest: {
@@ -786,8 +751,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Verbs, beside the same path without one.
-   *
    * @generated from rpc transcoding.v1.EchoService.GetAct
    */
   getAct: {
@@ -804,8 +767,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Every field from the body.
-   *
    * @generated from rpc transcoding.v1.EchoService.Create
    */
   create: {
@@ -814,8 +775,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * A field from the path, the others from the body.
-   *
    * @generated from rpc transcoding.v1.EchoService.Replace
    */
   replace: {
@@ -824,8 +783,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * One field from the body, others from the path and the query.
-   *
    * @generated from rpc transcoding.v1.EchoService.Update
    */
   update: {
@@ -834,8 +791,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * No body.
-   *
    * @generated from rpc transcoding.v1.EchoService.Delete
    */
   delete: {
@@ -844,8 +799,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Answers with the message that it was given, not with an Echo.
-   *
    * @generated from rpc transcoding.v1.EchoService.Return
    */
   return: {
@@ -854,8 +807,6 @@ export const EchoService: GenService<{
     output: typeof EverythingSchema;
   },
   /**
-   * Answers with nothing.
-   *
    * @generated from rpc transcoding.v1.EchoService.Remove
    */
   remove: {
@@ -864,8 +815,6 @@ export const EchoService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Fails with the code that it is asked for and the message "as asked".
-   *
    * @generated from rpc transcoding.v1.EchoService.Fail
    */
   fail: {
@@ -874,8 +823,6 @@ export const EchoService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Has no rule.
-   *
    * @generated from rpc transcoding.v1.EchoService.Unbound
    */
   unbound: {
@@ -887,8 +834,6 @@ export const EchoService: GenService<{
   serviceDesc(file_transcoding_v1_echo, 0);
 
 /**
- * Bodies that are a field which is no message.
- *
  * @generated from service transcoding.v1.BodyFieldService
  */
 export const BodyFieldService: GenService<{
@@ -904,8 +849,6 @@ export const BodyFieldService: GenService<{
   serviceDesc(file_transcoding_v1_echo, 1);
 
 /**
- * Answers that are one field. Each answers with the message that it was given.
- *
  * @generated from service transcoding.v1.ResponseBodyService
  */
 export const ResponseBodyService: GenService<{
@@ -921,8 +864,6 @@ export const ResponseBodyService: GenService<{
   serviceDesc(file_transcoding_v1_echo, 2);
 
 /**
- * Methods that HttpRule has no field for.
- *
  * @generated from service transcoding.v1.CustomKindService
  */
 export const CustomKindService: GenService<{
@@ -950,8 +891,6 @@ export const CustomKindService: GenService<{
  */
 export const StreamService: GenService<{
   /**
-   * Sends items with the indexes 1 to `count`, and the text "item".
-   *
    * @generated from rpc transcoding.v1.StreamService.Count
    */
   count: {
@@ -960,8 +899,6 @@ export const StreamService: GenService<{
     output: typeof ItemSchema;
   },
   /**
-   * Answers with all items that it was sent.
-   *
    * @generated from rpc transcoding.v1.StreamService.Collect
    */
   collect: {
@@ -970,8 +907,6 @@ export const StreamService: GenService<{
     output: typeof ItemsSchema;
   },
   /**
-   * Sends each item back.
-   *
    * @generated from rpc transcoding.v1.StreamService.Relay
    */
   relay: {
@@ -983,8 +918,6 @@ export const StreamService: GenService<{
   serviceDesc(file_transcoding_v1_echo, 4);
 
 /**
- * Bodies of bytes.
- *
  * @generated from service transcoding.v1.FileService
  */
 export const FileService: GenService<{
@@ -1005,8 +938,6 @@ export const FileService: GenService<{
     output: typeof EchoSchema;
   },
   /**
-   * Answers with the content type and the data that it was given.
-   *
    * @generated from rpc transcoding.v1.FileService.GetFile
    */
   getFile: {
@@ -1015,8 +946,6 @@ export const FileService: GenService<{
     output: typeof HttpBodySchema;
   },
   /**
-   * The same, in a field.
-   *
    * @generated from rpc transcoding.v1.FileService.GetFileField
    */
   getFileField: {
@@ -1025,8 +954,6 @@ export const FileService: GenService<{
     output: typeof FileSchema;
   },
   /**
-   * The same, as one message for each byte.
-   *
    * @generated from rpc transcoding.v1.FileService.GetPieces
    */
   getPieces: {
