@@ -235,12 +235,7 @@ test("the transcoding suite imports nothing of this repository: it is for every 
 });
 
 const architecture = readFileSync(join(root, "docs/architecture.md"), "utf8");
-const documented = [...architecture.matchAll(/^\| `([a-z0-9/-]+)\/` \|.*\| (\d+) \|$/gm)].map(
-  ([, room = "", lines]) => ({
-    room,
-    lines: Number(lines),
-  }),
-);
+const documented = /^(\| `([a-z0-9/-]+)\/` \|.*\| )(\d+)(?= \|$)/gm;
 
 function linesOf(room: string): number {
   const files = sourceFiles(source).filter((file) => roomOf(file) === room);
@@ -249,11 +244,17 @@ function linesOf(room: string): number {
 
 test("docs/architecture.md lists every room", () => {
   const folders = rooms.filter((room) => !room.endsWith("/gen") && !room.endsWith(".ts") && linesOf(room) > 0);
-  expect(documented.map(({ room }) => room).toSorted()).toEqual(folders.toSorted());
+  const listed = [...architecture.matchAll(documented)].map(([, , room = ""]) => room);
+  expect(listed.toSorted()).toEqual(folders.toSorted());
 });
 
-test.each(documented)("the lines of $room in docs/architecture.md are true within a fifth", ({ room, lines }) => {
-  expect(Math.abs(linesOf(room) / lines - 1)).toBeLessThan(0.2);
+// `npm run count-lines` puts right those that are not.
+test("the lines of each room in docs/architecture.md are true within a fifth", async () => {
+  const counted = architecture.replace(documented, (row, before: string, room: string, lines: string) => {
+    const real = linesOf(room);
+    return Math.abs(real / Number(lines) - 1) < 0.2 ? row : `${before}${Math.round(real / 10) * 10}`;
+  });
+  await expect(counted).toMatchFileSnapshot(join(root, "docs/architecture.md"));
 });
 
 const named = [...architecture.matchAll(/`((?:[a-z0-9-]+\/)+[a-z0-9-]+\.ts)`/g)].map(([, file = ""]) => file);
