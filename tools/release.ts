@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { readManifest } from "./build/manifest.ts";
+import { basename, join } from "node:path";
+import packageJson from "../package.json" with { type: "json" };
+import { projectFolder as project, readManifest } from "./build/manifest.ts";
 
 // Prepares a release and stops before publishing it: npm run release -- 0.2.0
 //
@@ -10,13 +11,10 @@ import { readManifest } from "./build/manifest.ts";
 // its last lines say how to publish, with a proof of where the tarballs were built. It refuses as long as the
 // package.json of the project does not say where the project is found.
 
-const project = resolve(import.meta.dirname, "..");
-/** The folders in dist/ of what is published, in the order in which the packages need each other. */
-const packages = ["gateway", "operators", "plantstore", "conformance"] as const;
-/** The package.json of each of them, as paths from the project's folder. */
-export const manifests: readonly string[] = packages.map((name) =>
-  name === "conformance" ? `${name}/package.json` : `src/${name}/package.json`,
-);
+/** The package.json of all that is published, as paths from the project's folder, after those of what each needs. */
+export const manifests: readonly string[] = packageJson.workspaces.map((folder) => `${folder}/package.json`);
+/** The folders in dist/ of the same. */
+const packages = packageJson.workspaces.map((folder) => `./dist/${basename(folder)}`);
 
 /**
  * Returns the changelog with the unreleased changes under a version and a day; as it is where that version is the newest
@@ -41,16 +39,11 @@ export function releaseManifest(text: string, before: string, version: string): 
 
 /** Returns a page or a file of deploy/ with the tarballs and the image of another version. */
 export function releaseNames(text: string, before: string, version: string): string {
-  return text
-    .replaceAll(`-${before}.tgz`, `-${version}.tgz`)
-    .replaceAll(`plantstore:${before}`, `plantstore:${version}`)
-    .replaceAll(`newTag: ${before}`, `newTag: ${version}`)
-    .replaceAll(`plantstore-migrate-${dashed(before)}`, `plantstore-migrate-${dashed(version)}`);
-}
-
-// A name in Kubernetes may have no dots in all places.
-function dashed(version: string): string {
-  return version.replaceAll(".", "-");
+  // A name in Kubernetes may have no dots in all places.
+  const names = ["-0.0.0.tgz", "plantstore:0.0.0", "newTag: 0.0.0", "plantstore-migrate-0-0-0"].map((name) =>
+    [before, version].map((of) => name.replace("0.0.0", of).replace("0-0-0", of.replaceAll(".", "-"))),
+  );
+  return names.reduce((changed, [from = "", to = ""]) => changed.replaceAll(from, to), text);
 }
 
 /** Returns the pages and the files of deploy/, as paths from the project's folder: what may name a version. */
@@ -67,11 +60,6 @@ function run(file: string, ...args: readonly string[]): void {
   execFileSync(file, args, { cwd: project, stdio: "inherit" });
 }
 
-/** The parts of a bill of materials in CycloneDX that are looked at. */
-interface BillOfMaterials {
-  readonly components: readonly { externalReferences?: readonly { readonly url: string }[] }[];
-}
-
 /** Writes what an installation of all packages consists of, in the form of CycloneDX. */
 function writeBillOfMaterials(version: string): void {
   const parent = mkdtempSync(join(tmpdir(), "installation-"));
@@ -86,25 +74,23 @@ function writeBillOfMaterials(version: string): void {
   const npm = (...args: readonly string[]): string =>
     execFileSync("npm", args, { cwd: folder, encoding: "utf8", maxBuffer: 16 * 1024 * 1024 });
   npm("install", "--no-audit", "--no-fund", "--ignore-scripts", ...tarballs);
-  const bill = withoutFiles(JSON.parse(npm("sbom", "--sbom-format", "cyclonedx")));
-  writeFileSync(join(project, "dist/sbom.json"), `${JSON.stringify(bill, null, 2)}\n`);
+  writeFileSync(join(project, "dist/sbom.json"), withoutFiles(npm("sbom", "--sbom-format", "cyclonedx")));
   rmSync(parent, { recursive: true });
 }
 
 /** Returns a bill of materials without the places of tarballs on this machine. */
-export function withoutFiles<Bill extends BillOfMaterials>(bill: Bill): Bill {
-  const components = bill.components.map(({ externalReferences = [], ...component }) => ({
-    ...component,
-    externalReferences: externalReferences.filter(({ url }) => !url.startsWith("file:")),
-  }));
-  return { ...bill, components };
+export function withoutFiles(bill: string): string {
+  const others = JSON.parse(bill, (_, value: unknown) =>
+    Array.isArray(value) ? value.filter((each) => !String(each?.url).startsWith("file:")) : value,
+  );
+  return `${JSON.stringify(others, null, 2)}\n`;
 }
 
 /** Returns the commands that publish what is in dist/. */
 export function publishCommands(version: string): string[] {
   // npm wants a tag for what is not to be installed by default.
   const tag = version.includes("-") ? " --tag next" : "";
-  return packages.map((name) => `npm publish --provenance --access public${tag} ./dist/${name}`);
+  return packages.map((folder) => `npm publish --provenance --access public${tag} ${folder}`);
 }
 
 function prepare(version: string): void {
@@ -113,16 +99,14 @@ function prepare(version: string): void {
   if (changed !== "") throw new Error(`commit or undo these first:\n${changed}`);
   // A published package cannot be changed: without it npm proves no origin, and nobody finds the source.
   if (readManifest(join(project, "package.json")).repository === undefined)
-    throw new Error(
-      "package.json does not say where the project is: give it a repository, such as https://…/plantstore",
-    );
-  const { version: before }: { version: string } = JSON.parse(readFileSync(join(project, manifests[0] ?? ""), "utf8"));
+    throw new Error("package.json does not say where the project is: give it a repository, such as https://…/plants");
+  const { version: before } = readManifest(join(project, manifests[0] ?? ""));
   for (const file of manifests) rewrite(file, (text) => releaseManifest(text, before, version));
   for (const file of filesWithNames()) rewrite(file, (text) => releaseNames(text, before, version));
   rewrite("CHANGELOG.md", (text) => releaseChangelog(text, version, new Date().toISOString().slice(0, 10)));
   run("npm", "install", "--package-lock-only", "--no-audit", "--no-fund");
   for (const script of ["check", "test", "test:package"]) run("npm", "run", "--silent", script);
-  run("npm", "pack", "--pack-destination", "dist", ...packages.map((name) => `./dist/${name}`));
+  run("npm", "pack", "--pack-destination", "dist", ...packages);
   writeBillOfMaterials(version);
   console.log(`\nNothing is published. Commit and tag v${version}, and then, in a CI that can prove where it runs:`);
   for (const command of ["npm ci && npm run build", ...publishCommands(version)]) console.log(`  ${command}`);

@@ -30,10 +30,9 @@ export function manPage(): string {
 }
 
 function section({ name, summary, operands = [], flags = {}, notes = [], settings }: Command): string[] {
-  const sentence = `${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`;
   return [
     `.SS ${name}`,
-    escaped(sentence),
+    escaped(`${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`),
     ...operands.flatMap((operand) => item(operand.name, operand.about)),
     ...Object.entries(flags).flatMap(([flag, about]) => item(spellFlag(flag, about), about.about)),
     ...(settings === undefined ? [] : item("--SETTING VALUE", "a setting, see SETTINGS")),

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
+import { projectFolder as project } from "./build/manifest.ts";
 
 // Writes into docs/results.md what suites that judge the gateway have reported: npm run results -- FOLDER
 //
@@ -34,15 +35,13 @@ export function resultsPage(
 }
 
 if (import.meta.main) {
-  const project = resolve(import.meta.dirname, "..");
   const page = join(project, "docs/results.md");
-  const fileOf = (script: string): string => join(process.argv[2] ?? "", `${script.replace(":", "-")}.json`);
   const commit = execFileSync("git", ["rev-parse", "--short=10", "HEAD"], { cwd: project, encoding: "utf8" }).trim();
   const before = readFileSync(page, "utf8");
   const after = resultsPage(
     before,
     (script) => {
-      const file = fileOf(script);
+      const file = join(process.argv[2] ?? "", `${script.replace(":", "-")}.json`);
       if (!existsSync(file)) return undefined;
       return { report: JSON.parse(readFileSync(file, "utf8")), day: statSync(file).mtime.toISOString().slice(0, 10) };
     },

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import project from "../../package.json" with { type: "json" };
 import manifest from "../../src/gateway/package.json" with { type: "json" };
 import { publishedAddresses } from "../../tools/build/manifest.ts";
 import {
@@ -42,10 +41,6 @@ test("the changelog has the version of the packages", () => {
   expect(changelog).toMatch(new RegExp(heading, "m"));
 });
 
-test("a release is of every package of the workspace", () => {
-  expect(manifests).toEqual(project.workspaces.map((folder) => `${folder}/package.json`));
-});
-
 test.each(manifests)("%s gets the version, and nothing else of that number", (file) => {
   const text = readFileSync(join(projectFolder, file), "utf8");
   const { version, dependencies = {}, ...others } = JSON.parse(text);
@@ -77,7 +72,9 @@ test("a bill of materials does not say where the tarballs were on the machine th
   const bill = {
     components: [{ name: "a", externalReferences: [{ type: "distribution", url: "file:/home/a.tgz" }, site] }],
   };
-  expect(withoutFiles(bill)).toEqual({ components: [{ name: "a", externalReferences: [site] }] });
+  expect(JSON.parse(withoutFiles(JSON.stringify(bill)))).toEqual({
+    components: [{ name: "a", externalReferences: [site] }],
+  });
 });
 
 test("each package is published from its folder in dist/, after those that it needs", () => {

@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder, publishedAddresses, readManifest } from "./manifest.ts";
 
@@ -22,12 +22,11 @@ for (const [from, to] of Object.entries(copies)) {
   cpSync(join(projectFolder, from), join(built, to), { recursive: true });
 }
 
-const manifest: Readonly<Record<string, unknown>> = JSON.parse(readFileSync(join(source, "package.json"), "utf8"));
-const { exports } = readManifest(join(source, "package.json"));
+const manifest = readManifest(join(source, "package.json"));
 const published = {
   ...Object.fromEntries(Object.entries(manifest).filter(([member]) => member !== "private")),
   ...publishedAddresses(readManifest(join(projectFolder, "package.json")).repository, "conformance"),
   bin: { "transcoding-conformance": "runner/main.js" },
-  exports: { ...exports, ".": { types: "./runner/index.d.ts", default: "./runner/index.js" } },
+  exports: { ...manifest.exports, ".": { types: "./runner/index.d.ts", default: "./runner/index.js" } },
 };
 writeFileSync(join(built, "package.json"), `${JSON.stringify(published, null, 2)}\n`);

@@ -16,15 +16,11 @@ export interface Entry {
 export function writeNodeEntries(built: string, entries: readonly Entry[]): void {
   const folder = join(built, "node");
   for (const { path, names } of entries) {
-    const file = join(folder, path);
-    mkdirSync(dirname(file), { recursive: true });
-    const from = (to: string): string => toSpecifier(relative(dirname(file), join(built, to)));
-    const load = `require("${from("node/requirements.js")}");\nmodule.exports = require("${from(`lib/${path}.js`)}");\n`;
-    writeFileSync(`${file}.js`, `"use strict";\n${load}`);
+    const { file, requirements, code } = nodeFile(built, path);
+    writeFileSync(`${file}.js`, `"use strict";\nrequire("${requirements}");\nmodule.exports = require("${code}");\n`);
     // By `import` throughout: tsx makes CommonJS of what is required, which would load a second copy of the peers.
-    const imported = `await import("${from(`lib/${path}.js`)}")`;
-    const check = `import "${from("node/requirements.js")}";\n`;
-    writeFileSync(`${file}.mjs`, `${check}export const { ${names.join(", ")} } = ${imported};\n`);
+    const exported = `export const { ${names.join(", ")} } = await import("${code}");`;
+    writeFileSync(`${file}.mjs`, `import "${requirements}";\n${exported}\n`);
   }
   copyFileSync(join(import.meta.dirname, "requirements.cjs"), join(folder, "requirements.js"));
   writeFileSync(join(folder, "package.json"), '{ "type": "commonjs" }\n');
@@ -36,20 +32,22 @@ export function writeNodeEntries(built: string, entries: readonly Entry[]): void
 /** Writes the commands of a package into its folder `node/`, where they first check what is installed. */
 export function writeNodeCommands(built: string, paths: readonly string[]): void {
   for (const path of paths) {
-    const file = join(built, "node", `${path}.js`);
-    mkdirSync(dirname(file), { recursive: true });
-    const from = (to: string): string => toSpecifier(relative(dirname(file), join(built, to)));
+    const { file, requirements, code } = nodeFile(built, path);
     const checked = `try {
-  require("${from("node/requirements.js")}");
-  import("${from(`lib/${path}.js`)}");
+  require("${requirements}");
+  import("${code}");
 } catch (error) {
   console.error(error.message);
   process.exitCode = 2;
 }`;
-    writeFileSync(file, `#!/usr/bin/env node\n"use strict";\n${checked}\n`);
+    writeFileSync(`${file}.js`, `#!/usr/bin/env node\n"use strict";\n${checked}\n`);
   }
 }
 
-function toSpecifier(path: string): string {
-  return path.startsWith(".") ? path : `./${path}`;
+/** Makes the folder of a file in `node/`, and returns what the file, without its ending, loads from there. */
+function nodeFile(built: string, path: string): Readonly<Record<"file" | "requirements" | "code", string>> {
+  const file = join(built, "node", path);
+  mkdirSync(dirname(file), { recursive: true });
+  const from = (to: string): string => relative(dirname(file), join(built, to)).replace(/^(?!\.)/, "./");
+  return { file, requirements: from("node/requirements.js"), code: from(`lib/${path}.js`) };
 }

@@ -3,15 +3,7 @@ import { join } from "node:path";
 import { writePageScript } from "../../src/gateway/docs-page/page-script.ts";
 import { bundle } from "./bundle.ts";
 import { writeNodeCommands, writeNodeEntries } from "./entries.ts";
-import {
-  commandPaths,
-  entriesOf,
-  exportedPaths,
-  projectFolder,
-  publishedManifest,
-  readManifest,
-  sourceFolder,
-} from "./manifest.ts";
+import { pathsOf, projectFolder, publishedManifest, readManifest } from "./manifest.ts";
 import { writeNotice } from "./notice.ts";
 import { bundleTypes } from "./types.ts";
 
@@ -75,19 +67,19 @@ const packages: Readonly<Record<string, More>> = {
 
 for (const [folder, more] of Object.entries(packages)) {
   const { started = [], ofPages = [], hasSourceMaps = false, ofCommands = [], others = {} } = more;
-  const source = join(sourceFolder, folder);
+  const source = join(projectFolder, "src", folder);
   const manifest = readManifest(join(source, "package.json"));
   const built = join(projectFolder, "dist", folder);
   const lib = join(built, "lib");
-  const commands = commandPaths(manifest);
+  const commands = pathsOf(manifest.bin);
+  const imported = pathsOf(manifest.exports);
   const startsFromNode = ofCommands.length === 0;
-  const ownWay = [...ofPages, ...(startsFromNode ? [] : commands.map((path) => `./${path}.ts`))];
-  const shared = entriesOf(manifest).filter((file) => !ownWay.includes(file));
+  const inLib = [...imported, ...(startsFromNode ? commands : [])].map((path) => `./${path}.ts`);
+  const shared = inLib.filter((file) => !ofPages.includes(file));
   const bundled = [...(await bundle(manifest, source, [...shared, ...started], lib, { hasSourceMaps })).entries];
   for (const file of ofPages) {
     bundled.push(...(await bundle(manifest, source, [file], lib, { isShared: false })).entries);
   }
-  const imported = exportedPaths(manifest);
   const entries = bundled.filter(({ path }) => imported.includes(path));
   await bundleTypes(join(declarations, folder), imported, lib);
   writeNodeEntries(built, entries);
@@ -95,7 +87,8 @@ for (const [folder, more] of Object.entries(packages)) {
   else {
     const files = [...commands.map((path) => `${path}.ts`), ...started].map((file) => join(folder, file));
     const command = join(built, "command");
-    const { files: included } = await bundle(manifest, sourceFolder, files, command, { included: ofCommands });
+    const from = join(projectFolder, "src");
+    const { files: included } = await bundle(manifest, from, files, command, { included: ofCommands });
     writeFileSync(join(command, "package.json"), '{ "type": "commonjs" }\n');
     writeNotice(readFileSync(join(source, "cli/NOTICE"), "utf8"), included, join(command, "NOTICE"));
   }

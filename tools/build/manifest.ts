@@ -4,9 +4,6 @@ import { join, resolve } from "node:path";
 /** The folder of the project. */
 export const projectFolder: string = resolve(import.meta.dirname, "../..");
 
-/** The folder of the packages' folders, each of which is laid out in `lib/` as it is here. */
-export const sourceFolder: string = join(projectFolder, "src");
-
 /** The parts of a package.json that the build needs. */
 export interface Manifest {
   readonly name: string;
@@ -24,14 +21,9 @@ export function readManifest(file: string): Manifest {
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-/** Returns the source files that a package is entered by, as its package.json has them. */
-export function entriesOf({ exports, bin }: Manifest): string[] {
-  return [...Object.values(exports), ...Object.values(bin ?? {})].filter((file) => file.endsWith(".ts"));
-}
-
-/** Returns the entries that programs import, by their paths in the package without an ending. */
-export function exportedPaths({ exports }: Manifest): readonly string[] {
-  return Object.values(exports).flatMap((file) => pathOf(file) ?? []);
+/** Returns those of exports or commands that are code, by their paths in the package without an ending. */
+export function pathsOf(files: Readonly<Record<string, string>> = {}): readonly string[] {
+  return Object.values(files).flatMap((file) => pathOf(file) ?? []);
 }
 
 function pathOf(source: string): string | undefined {
@@ -74,11 +66,6 @@ export function publishedAddresses(repository: string | undefined, directory: st
     bugs: `${repository}/issues`,
     repository: { type: "git", url: `git+${repository}.git`, directory },
   };
-}
-
-/** Returns the commands of a package, by their paths in it without an ending. */
-export function commandPaths({ bin = {} }: Manifest): readonly string[] {
-  return Object.values(bin).flatMap((file) => pathOf(file) ?? []);
 }
 
 /**

@@ -8,13 +8,10 @@ const declarationsOfSources = {
   resolveId: {
     order: "pre",
     filter: { id: /^\..*\.ts$/ },
-    handler: (specifier: string, importer = ""): string => resolve(dirname(importer), declarationOf(specifier)),
+    handler: (specifier: string, importer = ""): string =>
+      resolve(dirname(importer), specifier.replace(/(?:\.d)?\.ts$/, ".d.ts")),
   },
 } as const;
-
-function declarationOf(file: string): string {
-  return file.replace(/(?:\.d)?\.ts$/, ".d.ts");
-}
 
 /**
  * Rolls up the types that a package's entries lead to: a file for each entry, and what several of them need in

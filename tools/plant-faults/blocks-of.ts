@@ -1,5 +1,5 @@
 import { parseAst } from "rolldown/parseAst";
-import { isNode, isType, type Node } from "./syntax.ts";
+import { childrenOf, isNode, isType, type Node } from "./syntax.ts";
 
 /** A part of a source that runs as a whole or not at all, unless something in it leaves it early. */
 export interface Block {
@@ -22,7 +22,7 @@ export function blocksOf(source: string): Block[] {
       blocks.push({ start: body.start, end: body.end, isExpression: true });
     if (type === "SwitchCase" && Array.isArray(consequent) && isNode(consequent[0]))
       blocks.push({ start: consequent[0].start, end: node.end, isExpression: false });
-    Object.values(node).flat().filter(isNode).forEach(visit);
+    childrenOf(node).forEach(visit);
   };
   const program: unknown = parseAst(source, { lang: "ts" });
   if (isNode(program)) visit(program);

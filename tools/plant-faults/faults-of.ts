@@ -1,6 +1,6 @@
 import { parseAst } from "rolldown/parseAst";
 import { siblingFaults } from "./sibling-faults.ts";
-import { isNode, isType, type Node } from "./syntax.ts";
+import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 
 /**
  * What a hasty change does: it loses a statement, one half of a condition, an `await` or a member of a literal, takes
@@ -40,12 +40,9 @@ export function faultsOf(source: string): Fault[] {
     if (isType(node) || node.type === "ImportDeclaration") return [];
     const triedInside = tried && !/Function/.test(node.type);
     const { block, finalizer } = node;
-    const inside = Object.values(node)
-      .flat()
-      .filter(isNode)
-      .flatMap((child) =>
-        visit(child, node, triedInside || child === block || isNode(finalizer), isReturned(child, node, returned)),
-      );
+    const inside = childrenOf(node).flatMap((child) =>
+      visit(child, node, triedInside || child === block || isNode(finalizer), isReturned(child, node, returned)),
+    );
     // Outside of `try` it makes no difference whether a promise is awaited before it is returned.
     const isPlanted = tried || !returned || node.type !== "AwaitExpression";
     return isPlanted ? [...faultsAt(node, parent, textOf), ...inside] : inside;
@@ -64,13 +61,13 @@ type TextOf = (part: Pick<Node, "start" | "end">) => string;
 
 /** Yields the faults that replace a node, or two that follow each other in it. */
 function* faultsAt(node: Node, parent: Node | undefined, textOf: TextOf): Generator<Fault> {
-  const { start, end, test, operator, argument, left, right, property, callee } = node;
-  const lost = (kind: FaultKind, code = ";"): Fault => ({ kind, start, end, code });
-  if (Array.isArray(node["body"])) yield* swappedSteps(node["body"].filter(isNode), textOf);
+  const { test, operator, argument, left, right, property, callee } = node;
+  const lost = (kind: FaultKind, code = ";", { start, end } = node): Fault => ({ kind, start, end, code });
+  yield* swappedSteps(nodesIn(node["body"]), textOf);
   switch (node.type) {
     case "IfStatement":
     case "ConditionalExpression":
-      if (isNode(test)) yield* ["true", "false"].map((code) => ({ ...lost("flip", code), ...boundsOf(test) }));
+      if (isNode(test)) yield* ["true", "false"].map((code) => lost("flip", code, test));
       break;
     case "LogicalExpression":
       if (isNode(left) && operator !== "??") yield lost("half", textOf(left));
@@ -113,7 +110,7 @@ function* faultsAt(node: Node, parent: Node | undefined, textOf: TextOf): Genera
     case "MemberExpression": {
       const other = isNode(property) ? otherMethod.get(textOf(property)) : undefined;
       if (isNode(property) && other !== undefined && parent?.type === "CallExpression")
-        yield { ...lost("flip", other), ...boundsOf(property) };
+        yield lost("flip", other, property);
       break;
     }
     case "TemplateElement":
@@ -121,10 +118,6 @@ function* faultsAt(node: Node, parent: Node | undefined, textOf: TextOf): Genera
       yield* otherLiterals(node, textOf(node)).map((code) => lost("flip", code));
       break;
   }
-}
-
-function boundsOf({ start, end }: Node): Pick<Fault, "start" | "end"> {
-  return { start, end };
 }
 
 /** Yields steps in the order of each other, where that may matter: one ends what is done, or both use one object. */
@@ -145,7 +138,7 @@ function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Fault>
 /** Returns a node and what runs with it: all nodes in it that are not in a function of their own. */
 function partsOf(node: Node): Node[] {
   if (/Function/.test(node.type)) return [];
-  return [node, ...Object.values(node).flat().filter(isNode).flatMap(partsOf)];
+  return [node, ...childrenOf(node).flatMap(partsOf)];
 }
 
 /** A call of a method: `this.#socket` and `end` of `this.#socket.end()`, and its first argument. */

@@ -1,5 +1,5 @@
 import type { Fault } from "./faults-of.ts";
-import { isNode, isType, type Node } from "./syntax.ts";
+import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 
 /** A name and the text of its type. */
 type Declared = readonly [name: string, type: string];
@@ -39,8 +39,8 @@ export function siblingFaults(program: Node, source: string): Fault[] {
       if (other !== undefined) take(node, `${source.slice(value.start, value.end)}: ${other}`);
       return;
     }
-    const passed = new Set([...(isNamed ? [key, property] : []), id, ...(Array.isArray(params) ? params : [])]);
-    for (const child of Object.values(node).flat().filter(isNode)) if (!passed.has(child)) visit(child, inner);
+    const passed = new Set([...(isNamed ? [key, property] : []), id, ...nodesIn(params)]);
+    for (const child of childrenOf(node)) if (!passed.has(child)) visit(child, inner);
   };
   visit(program, new Map());
   return faults;
@@ -62,8 +62,7 @@ function siblings(lists: readonly (readonly Declared[])[]): ReadonlyMap<string, 
 }
 
 function declaredParameters(params: unknown, typeOf: (node: unknown) => string): Declared[] {
-  if (!Array.isArray(params)) return [];
-  return params.filter(isNode).flatMap((param): Declared[] => {
+  return nodesIn(params).flatMap((param): Declared[] => {
     if (param.type === "Identifier") return [[String(param["name"]), typeOf(param)]];
     const type = param["typeAnnotation"];
     const literal = isNode(type) ? type["typeAnnotation"] : undefined;
@@ -72,8 +71,7 @@ function declaredParameters(params: unknown, typeOf: (node: unknown) => string):
 }
 
 function declaredMembers(members: unknown, typeOf: (node: unknown) => string): Declared[] {
-  if (!Array.isArray(members)) return [];
-  return members.filter(isNode).flatMap((member): Declared[] => {
+  return nodesIn(members).flatMap((member): Declared[] => {
     const { type, key, value } = member;
     if (!/^(TSPropertySignature|PropertyDefinition)$/.test(type) || !isNode(key)) return [];
     const name = `${key.type === "PrivateIdentifier" ? "#" : ""}${String(key["name"])}`;
@@ -82,11 +80,9 @@ function declaredMembers(members: unknown, typeOf: (node: unknown) => string): D
 }
 
 function declaredNumbers(body: unknown): Declared[] {
-  if (!Array.isArray(body)) return [];
-  return body
-    .filter(isNode)
+  return nodesIn(body)
     .map(({ declaration, ...node }) => (isNode(declaration) ? declaration : node))
-    .flatMap(({ declarations }) => (Array.isArray(declarations) ? declarations.filter(isNode) : []))
+    .flatMap(({ declarations }) => nodesIn(declarations))
     .flatMap(({ id, init }): Declared[] => (isNode(id) && isNumber(init) ? [declaredNumber(String(id["name"]))] : []));
 }
 
@@ -105,6 +101,5 @@ function isNumber(node: unknown): boolean {
 function declaredFields(node: Node, typeOf: (node: unknown) => string): Declared[][] {
   const { type, members, body } = node;
   const listed = type === "TSTypeLiteral" ? members : /^(TSInterfaceBody|ClassBody)$/.test(type) ? body : [];
-  const children = Object.values(node).flat().filter(isNode);
-  return [declaredMembers(listed, typeOf), ...children.flatMap((child) => declaredFields(child, typeOf))];
+  return [declaredMembers(listed, typeOf), ...childrenOf(node).flatMap((child) => declaredFields(child, typeOf))];
 }

@@ -15,3 +15,13 @@ export function isNode(value: unknown): value is Node {
 export function isType({ type }: Node): boolean {
   return type.startsWith("TS") && type !== "TSAsExpression" && type !== "TSSatisfiesExpression";
 }
+
+/** Returns the nodes in a member of a node. */
+export function nodesIn(member: unknown): Node[] {
+  return [member].flat().filter(isNode);
+}
+
+/** Returns the nodes in all members of a node. */
+export function childrenOf(node: Node): Node[] {
+  return Object.values(node).flatMap(nodesIn);
+}
