@@ -46,10 +46,8 @@ export function releaseNames(text: string, before: string, version: string): str
   return names.reduce((changed, [from = "", to = ""]) => changed.replaceAll(from, to), text);
 }
 
-/** Returns the pages and the files of deploy/, as paths from the project's folder: what may name a version. */
-export function filesWithNames(): string[] {
-  return globSync(["README.md", "docs/*.md", "deploy/**/*.{md,yaml}"], { cwd: project });
-}
+/** The pages and the files of deploy/, as paths from the project's folder: what may name a version. */
+export const filesWithNames: string[] = globSync(["README.md", "docs/*.md", "deploy/**/*.{md,yaml}"], { cwd: project });
 
 function rewrite(file: string, change: (text: string) => string): void {
   const path = join(project, file);
@@ -102,7 +100,7 @@ function prepare(version: string): void {
     throw new Error("package.json does not say where the project is: give it a repository, such as https://…/plants");
   const { version: before } = readManifest(join(project, manifests[0] ?? ""));
   for (const file of manifests) rewrite(file, (text) => releaseManifest(text, before, version));
-  for (const file of filesWithNames()) rewrite(file, (text) => releaseNames(text, before, version));
+  for (const file of filesWithNames) rewrite(file, (text) => releaseNames(text, before, version));
   rewrite("CHANGELOG.md", (text) => releaseChangelog(text, version, new Date().toISOString().slice(0, 10)));
   run("npm", "install", "--package-lock-only", "--no-audit", "--no-fund");
   for (const script of ["check", "test", "test:package"]) run("npm", "run", "--silent", script);

@@ -59,7 +59,7 @@ function linesWith(version: string, texts: readonly string[]): string[] {
 }
 
 test("pages and deploy/ name the tarballs and the image of the version that is released", () => {
-  const texts = filesWithNames().map((file) => readFileSync(join(projectFolder, file), "utf8"));
+  const texts = filesWithNames.map((file) => readFileSync(join(projectFolder, file), "utf8"));
   const before = linesWith(manifest.version, texts);
   expect(before.length).toBeGreaterThan(5);
   const released = texts.map((text) => releaseNames(text, manifest.version, "99.9.9"));

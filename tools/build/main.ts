@@ -1,5 +1,5 @@
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { writePageScript } from "../../src/gateway/docs-page/page-script.ts";
 import { bundle } from "./bundle.ts";
 import { writeNodeCommands, writeNodeEntries } from "./entries.ts";
@@ -87,8 +87,7 @@ for (const [folder, more] of Object.entries(packages)) {
   else {
     const files = [...commands.map((path) => `${path}.ts`), ...started].map((file) => join(folder, file));
     const command = join(built, "command");
-    const from = join(projectFolder, "src");
-    const { files: included } = await bundle(manifest, from, files, command, { included: ofCommands });
+    const { files: included } = await bundle(manifest, dirname(source), files, command, { included: ofCommands });
     writeFileSync(join(command, "package.json"), '{ "type": "commonjs" }\n');
     writeNotice(readFileSync(join(source, "cli/NOTICE"), "utf8"), included, join(command, "NOTICE"));
   }

@@ -62,7 +62,10 @@ type TextOf = (part: Pick<Node, "start" | "end">) => string;
 /** Yields the faults that replace a node, or two that follow each other in it. */
 function* faultsAt(node: Node, parent: Node | undefined, textOf: TextOf): Generator<Fault> {
   const { test, operator, argument, left, right, property, callee } = node;
-  const lost = (kind: FaultKind, code = ";", { start, end } = node): Fault => ({ kind, start, end, code });
+  const lost = (kind: FaultKind, code = ";", part?: Node): Fault => {
+    const { start, end } = part ?? node;
+    return { kind, start, end, code };
+  };
   yield* swappedSteps(nodesIn(node["body"]), textOf);
   switch (node.type) {
     case "IfStatement":
