@@ -198,5 +198,5 @@ export class RequestBody {
 }
 
 /** Bytes of a body that are held before its carrier reads no more of it. */
-// Twice what is read from a socket at once, because only reading on shows that a client has gone.
-const heldBytesMax = 128 * 1024;
+// As much as is read from a socket at once.
+const heldBytesMax = 64 * 1024;

@@ -194,6 +194,8 @@ export class Http1Connection implements RequestParts, BodySource {
     else if (due === "probe") this.#writer.continue();
     else if (due === "refuse" && stage === "head") this.#reader.refuse(timedOut());
     else if (due === "refuse") this.onBroken(stage === "body" ? timedOut() : clientGone());
+    // A client that has reset its connection is not seen while nothing is read, but by an empty write, which fails.
+    else if (this.socket.isPaused() && !this.#writer.congested) this.socket.write("");
   }
 
   onHead(head: Http1RequestHead): void {
