@@ -17,7 +17,7 @@ export interface RequestParts {
    * @param piece - a view of what has arrived, of which no more may be kept than `ownPiece` returns
    * @param last - whether the body is known to end with the piece; {@link onBodyEnd} is then not called
    */
-  onPiece(piece: Buffer, last: boolean): void;
+  onPiece(piece: Uint8Array, last: boolean): void;
   onBodyEnd(): void;
   /** Called when the rest of the body cannot be read, nor anything after it. */
   onBroken(problem: HttpProblem): void;
@@ -102,7 +102,8 @@ export class RequestReader {
     this.#bodyBytesLeft -= piece.byteLength;
     const isLast = this.#bodyBytesLeft === 0;
     if (isLast) this.stage = "answer";
-    this.#parts.onPiece(piece, isLast);
+    // A handler may transfer the memory of a body before the next request is read from there.
+    this.#parts.onPiece(this.incoming.left > 0 ? new Uint8Array(piece) : piece, isLast);
     return true;
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { defaultLimits } from "../../../src/gateway/carriers/index.ts";
+import { defaultLimits, freeBuffer, ownPiece } from "../../../src/gateway/carriers/index.ts";
 import { RequestReader } from "../../../src/gateway/http1/request-reader.ts";
 
 test("a reader that has stopped holds nothing of what had arrived", () => {
@@ -19,3 +19,15 @@ test("what is left of a chunk is kept in a copy, though it be a byte", () => {
   chunk.fill(0);
   expect(reader.incoming.bytes.toString()).toBe("G");
 });
+
+test("a body whose memory is transferred as it comes takes nothing of the next request along", () => {
+  const parts = { onHead: () => {}, onPiece: transfer, onBodyEnd: () => {}, onBroken: () => {} };
+  const reader = new RequestReader(defaultLimits, parts, { congested: false });
+  reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\n"));
+  reader.read(Buffer.from("content-length: 3\r\n\r\nabcGET / HT"));
+  expect(reader.incoming.bytes.toString()).toBe("GET / HT");
+});
+
+function transfer(piece: Uint8Array): void {
+  freeBuffer(ownPiece(piece).buffer);
+}
