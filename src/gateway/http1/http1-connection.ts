@@ -240,6 +240,8 @@ export class Http1Connection implements RequestParts, BodySource {
     try {
       this.#reader.read(chunk);
     } catch (error) {
+      // What is left of the chunk is overwritten by other connections before the socket has closed.
+      this.#reader.stop();
       this.destroy();
       this.#options.onFault(error);
     }

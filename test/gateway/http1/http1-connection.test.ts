@@ -122,6 +122,18 @@ function readWhole(body: RequestBody, length: number): Promise<Uint8Array> {
   return whole.promise;
 }
 
+test("a defect of ours ends the connection before the request that came with it, though that is answered", async () => {
+  let requests = 0;
+  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
+    requests += 1;
+    queueMicrotask(() => asked.answer(200, [], Buffer.of()));
+    throw new Error("a defect");
+  });
+  ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2));
+  await within(once(ends.socket, "close"), "the end of the connection");
+  expect(requests).toBe(1);
+});
+
 test("an answer without a body has a length of 0", async () => {
   using ends = await openEnds(Buffer.alloc(1), 1000, (asked) => asked.answer(200, [], undefined));
   ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
