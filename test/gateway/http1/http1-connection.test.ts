@@ -134,6 +134,18 @@ test("a defect of ours ends the connection before the request that came with it,
   expect(requests).toBe(1);
 });
 
+test("a client that has gone is noticed behind 100 KB of requests that wait", async () => {
+  const gone = Promise.withResolvers<void>();
+  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
+    asked.receiver = { ...receiver, onGone: gone.resolve };
+  });
+  const ahead = Buffer.alloc(100_000, "GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  ends.client.write(ahead);
+  await expect.poll(() => ends.socket.bytesRead).toBe(ahead.byteLength);
+  ends.client.resetAndDestroy();
+  await within(gone.promise, "the receiver to be told");
+});
+
 test("an answer without a body has a length of 0", async () => {
   using ends = await openEnds(Buffer.alloc(1), 1000, (asked) => asked.answer(200, [], undefined));
   ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
