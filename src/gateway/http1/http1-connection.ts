@@ -356,8 +356,8 @@ export class Http1Connection implements RequestParts, BodySource {
 export const lingerBytesMax: number = 64 * 1024 * 1024;
 
 /** Bytes that are read ahead of requests behind one that is not answered. */
-// Twice what is read at once, as of a body, because only reading on shows that a client has gone.
-const aheadBytesMax = 128 * 1024;
+// As much as is read from a socket at once.
+const aheadBytesMax = 64 * 1024;
 
 // A socket's error is followed by its close, which is handled.
 function ignore(): void {}

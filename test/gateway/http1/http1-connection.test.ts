@@ -134,15 +134,19 @@ test("a defect of ours ends the connection before the request that came with it,
   expect(requests).toBe(1);
 });
 
-test("a client that has gone is noticed behind 100 KB of requests that wait", async () => {
+test("a client that has reset its connection is noticed behind requests that fill what is read ahead", async () => {
   const gone = Promise.withResolvers<void>();
   using ends = await openEnds(Buffer.of(), 1000, (asked) => {
     asked.receiver = { ...receiver, onGone: gone.resolve };
   });
-  const ahead = Buffer.alloc(100_000, "GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  ends.client.write(ahead);
-  await expect.poll(() => ends.socket.bytesRead).toBe(ahead.byteLength);
+  ends.client.write(Buffer.alloc(200_000, "GET / HTTP/1.1\r\nhost: x\r\n\r\n"));
+  await expect.poll(() => ends.socket.isPaused()).toBe(true);
   ends.client.resetAndDestroy();
+  const look = (): boolean => {
+    ends.connection.look(performance.now());
+    return ends.socket.destroyed;
+  };
+  await expect.poll(look).toBe(true);
   await within(gone.promise, "the receiver to be told");
 });
 
