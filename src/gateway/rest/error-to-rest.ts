@@ -1,9 +1,10 @@
 import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
-import { create, fromBinary } from "@bufbuild/protobuf";
+import { create, createRegistry, fromBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { toUtf8 } from "../carriers/index.ts";
 import { codedError, errorCodeOf, type GatewayErrorCode } from "../errors/index.ts";
+import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
 import { anyToJson, type WriteJsonOptions } from "../json/index.ts";
 
 /** What is known about a failed request besides its error. */
@@ -45,10 +46,15 @@ export interface ErrorRecordWriter {
  *
  * @param policy - default: google.rpc.Status as JSON, with the name of the code beside its number, and the failure's
  * standard status
- * @param registry - the types of error details that arrive as bytes, from an upstream service
+ * @param registry - the types of error details that arrive as bytes, from an upstream service, besides those of
+ * google/rpc/error_details.proto
  */
-export function createErrorRecordWriter(policy?: ErrorRecordPolicy, registry?: Registry): ErrorRecordWriter {
-  const options: WriteJsonOptions = registry === undefined ? {} : { registry };
+export function createErrorRecordWriter(
+  policy?: ErrorRecordPolicy,
+  registry: Registry = createRegistry(),
+): ErrorRecordWriter {
+  // A service may send a google.rpc.ErrorInfo without importing it: no descriptor of the service leads to its type.
+  const options: WriteJsonOptions = { registry: createRegistry(file_google_rpc_error_details, registry) };
   const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({ httpStatus, body: toStatusJson(error, options) });
   const recordOf = policy ?? standard;
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {

@@ -1,5 +1,12 @@
-import { create, createRegistry, toBinary } from "@bufbuild/protobuf";
-import { anyPack, DurationSchema, FieldMaskSchema, StructSchema } from "@bufbuild/protobuf/wkt";
+import { create, createFileRegistry, createRegistry, toBinary } from "@bufbuild/protobuf";
+import {
+  anyPack,
+  DurationSchema,
+  FieldDescriptorProto_Type,
+  FieldMaskSchema,
+  FileDescriptorProtoSchema,
+  StructSchema,
+} from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import {
@@ -75,6 +82,32 @@ describe("createErrorRecordWriter()", () => {
         { "@type": "type.googleapis.com/not.Known", value: "AQI=" },
       ],
     });
+  });
+
+  test("reads what google/rpc/error_details.proto declares, whatever is in the registry", () => {
+    const error = new ConnectError("x", Code.Unavailable);
+    const reason = new TextEncoder().encode("STOCKOUT");
+    error.details = [
+      { type: "google.rpc.ErrorInfo", value: new Uint8Array([0x0a, reason.length, ...reason]) },
+      { type: "google.rpc.RetryInfo", value: new Uint8Array([0x0a, 2, 8, 3]) },
+    ];
+    const details = [
+      { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "STOCKOUT" },
+      { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "3s" },
+    ];
+    expect(bodyOf(error)).toMatchObject({ details });
+    const write = createErrorRecordWriter(undefined, createRegistry(NestedSchema));
+    expect(bodyOf(error, write)).toMatchObject({ details });
+  });
+
+  test("reads such a detail by the registry's own declaration, if it has one", () => {
+    const error = new ConnectError("x", Code.Unavailable);
+    error.details = [{ type: "google.rpc.ErrorInfo", value: new Uint8Array([0x08, 7]) }];
+    const number = { name: "number", jsonName: "number", number: 1, type: FieldDescriptorProto_Type.INT32 };
+    const file = { name: "own.proto", package: "google.rpc", messageType: [{ name: "ErrorInfo", field: [number] }] };
+    const own = createFileRegistry(create(FileDescriptorProtoSchema, file), () => undefined);
+    const write = createErrorRecordWriter(undefined, own);
+    expect(bodyOf(error, write)).toMatchObject({ details: [{ number: 7 }] });
   });
 
   test("passes on every detail if there is no registry", () => {
