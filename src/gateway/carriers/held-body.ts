@@ -61,12 +61,14 @@ export class HeldBody {
 /**
  * Returns a piece as it is, or a copy of one that would keep a much larger chunk alive while it is read, or for as long
  * as there is its message, of which bytes are views: each of a connection's streams can have such a piece.
+ *
+ * A copy, too, of one that has something behind it in its chunk: a program that transfers the memory would empty that.
  */
 export function ownPiece(piece: Uint8Array): Uint8Array {
-  const { byteLength, buffer } = piece;
+  const { byteLength, byteOffset, buffer } = piece;
   if (byteLength >= freedBytesMin) hastenCollection(byteLength);
   const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
-  if (keepsLittle) return piece;
+  if (keepsLittle && byteOffset + byteLength === buffer.byteLength) return piece;
   const copy = roomFor(piece);
   copy.set(piece);
   return copy;

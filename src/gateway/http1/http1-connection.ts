@@ -206,7 +206,7 @@ export class Http1Connection implements RequestParts, BodySource {
     this.#options.onRequest(this, head);
   }
 
-  onPiece(piece: Uint8Array, last: boolean): void {
+  onPiece(piece: Buffer, last: boolean): void {
     if (this.receiver !== undefined) this.receiver.body?.onData(piece, last);
     // The rest of a body behind its answer.
     else if (last) this.#next();

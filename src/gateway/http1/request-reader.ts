@@ -17,7 +17,7 @@ export interface RequestParts {
    * @param piece - a view of what has arrived, of which no more may be kept than `ownPiece` returns
    * @param last - whether the body is known to end with the piece; {@link onBodyEnd} is then not called
    */
-  onPiece(piece: Uint8Array, last: boolean): void;
+  onPiece(piece: Buffer, last: boolean): void;
   onBodyEnd(): void;
   /** Called when the rest of the body cannot be read, nor anything after it. */
   onBroken(problem: HttpProblem): void;
@@ -102,8 +102,7 @@ export class RequestReader {
     this.#bodyBytesLeft -= piece.byteLength;
     const isLast = this.#bodyBytesLeft === 0;
     if (isLast) this.stage = "answer";
-    // A handler may transfer the memory of a body before the next request is read from there.
-    this.#parts.onPiece(this.incoming.left > 0 ? new Uint8Array(piece) : piece, isLast);
+    this.#parts.onPiece(piece, isLast);
     return true;
   }
 

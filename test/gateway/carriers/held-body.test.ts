@@ -2,7 +2,7 @@ import { GCProfiler } from "node:v8";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HeldBody, heldBlockBytesMax, ownPiece } from "../../../src/gateway/carriers/held-body.ts";
-import { RequestBody } from "../../../src/gateway/carriers/index.ts";
+import { freeBuffer, RequestBody } from "../../../src/gateway/carriers/index.ts";
 
 const chunk = new Uint8Array(65_536);
 
@@ -41,8 +41,17 @@ describe("a piece that is read at once", () => {
     { bytes: 16_384, chunkBytes: 18_432 },
     { bytes: 65_536, chunkBytes: 65_536 },
   ])("is not copied where it keeps a chunk of $chunkBytes bytes for $bytes", ({ bytes, chunkBytes }) => {
-    const piece = new Uint8Array(chunkBytes).subarray(0, bytes);
+    const piece = new Uint8Array(chunkBytes).subarray(chunkBytes - bytes);
     expect(ownPiece(piece)).toBe(piece);
+  });
+
+  test.each([
+    { bytes: 19, chunkBytes: 20 },
+    { bytes: 16_384, chunkBytes: 16_393 },
+  ])("of $bytes bytes leaves what is behind it in $chunkBytes to others, though its memory is transferred", (row) => {
+    const part = new Uint8Array(row.chunkBytes);
+    freeBuffer(ownPiece(part.subarray(0, row.bytes)).buffer);
+    expect(part.byteLength).toBe(row.chunkBytes);
   });
 
   test.each([
