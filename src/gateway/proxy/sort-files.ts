@@ -3,7 +3,7 @@ import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSche
 import { clipped } from "./clipped.ts";
 
 /** How deep imports may be nested. 200: ten times as deep as those of Google's APIs, and far from the end of the stack. */
-export const importDepthMax = 200;
+const importDepthMax = 200;
 
 /**
  * Returns files, each after those that it imports, as registries want them. All that is imported must be among them.

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "../carriers/index.ts";
 
 /** Bytes of an error record that are read. A longer one is none: the HTTP status says what is wrong. */
-export const errorRecordBytesMax: number = 64 * 1024;
+const errorRecordBytesMax = 64 * 1024;
 
 /**
  * Yields the pieces of a body. What is not read is let go by the signal of its call, which Connect aborts at the end.
