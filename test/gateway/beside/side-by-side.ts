@@ -77,29 +77,6 @@ const greenhouse: Partial<ServiceImpl<typeof GreenhouseService>> = {
     await obey(sensor, context);
     return { sensor, degreesCelsius: 21.5 };
   },
-  watchReadings: async function* ({ sensor, count }, context) {
-    tell(context);
-    for (let degreesCelsius = 0; degreesCelsius < count; degreesCelsius += 1) yield { sensor, degreesCelsius };
-    await obey(sensor, context);
-  },
-  recordReadings: async (readings, context) => {
-    tell(context);
-    let count = 0;
-    let sum = 0;
-    for await (const { sensor, degreesCelsius } of readings) {
-      await obey(sensor, context);
-      count += 1;
-      sum += degreesCelsius;
-    }
-    return { count, meanDegreesCelsius: count === 0 ? 0 : sum / count };
-  },
-  controlClimate: async function* (readings, context) {
-    tell(context);
-    for await (const { sensor, degreesCelsius } of readings) {
-      await obey(sensor, context);
-      yield { sensor, heatWatts: (20 - degreesCelsius) * 100 };
-    }
-  },
 };
 
 // Everything that a handler can see of a call, but for what differs from call to call.
