@@ -31,11 +31,12 @@ export function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRec
   const { protocol, httpStatus, error, fields = [], procedure } = refusal;
   const wrongMethod = httpStatus === 405;
   // Clients of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default
-  // the status alone says that this was not a call; only a custom error record is sent. They never send a form, though:
-  // it is a person's who has written `curl -d`, and is told what to write.
+  // the status alone says that this was not a call; only a custom error record is sent. They never send a form or no
+  // type, though: these are a person's who has written `curl -d` or `curl -X POST`, and is told what is wrong.
   const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
-  const isForm = !wrongMethod && curlHint(exchange.common.contentType ?? "") !== "";
-  if (noCall && !isForm && writeErrorRecord.isDefault) return exchange.answer(httpStatus, fields, noBytes);
+  const { contentType } = exchange.common;
+  const isPerson = !wrongMethod && (contentType === null || curlHint(contentType) !== "");
+  if (noCall && !isPerson && writeErrorRecord.isDefault) return exchange.answer(httpStatus, fields, noBytes);
   if (refusal.connectStream !== undefined) return refuseConnectStream(exchange, refusal.connectStream, error);
   if (protocol === "connect") return refuseConnect(exchange, httpStatus, error, fields);
   // A wrong method is an error of HTTP, also for gRPC, whose answers have no 405.

@@ -346,12 +346,13 @@ test.each([
   },
   // To a stream, curl's JSON is no help.
   { asks: "a stream with that", contentType: form, procedure: recordReadingsProcedure, message: notSupported },
+  { asks: "an RPC with no type", message: "the content type is missing" },
   { asks: "an RPC with any other type", contentType: "text/plain", message: undefined },
   { asks: "an RPC with a form, by PUT", httpMethod: "PUT", contentType: form, httpStatus: 405, message: undefined },
 ])("to a person who asks $asks, the answer is $message", async (row) => {
   const { contentType, message, procedure = waterBedProcedure, httpMethod = "POST", httpStatus = 415 } = row;
   await using greenhouse = await startGreenhouse({});
-  const header: readonly Field[] = [["content-type", contentType]];
+  const header: readonly Field[] = contentType === undefined ? [] : [["content-type", contentType]];
   for (const version of versionsBy.own) {
     const request = { httpMethod, path: procedure, header, body: Buffer.from("{}") };
     const answer = await exchange(greenhouse.address, version, request);
