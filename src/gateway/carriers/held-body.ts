@@ -1,4 +1,4 @@
-import { allocateBuffer, concatBytes, noBytes } from "./bytes.ts";
+import { allocateBuffer, concatBytes } from "./bytes.ts";
 import { freedBytesMin, hastenCollection } from "./free-memory.ts";
 
 /**
@@ -62,50 +62,17 @@ export class HeldBody {
  * Returns a piece as it is, or a copy of one that would keep a much larger chunk alive while it is read, or for as long
  * as there is its message, of which bytes are views: each of a connection's streams can have such a piece.
  *
- * A copy, too, of one that has something behind it in its chunk: a program that transfers the memory would empty that.
+ * A copy, too, of one that has something behind it in its chunk, and each in memory of its own: a program that transfers
+ * the memory of its bytes, as streams of the web do, empties whatever else is there.
  */
 export function ownPiece(piece: Uint8Array): Uint8Array {
   const { byteLength, byteOffset, buffer } = piece;
   if (byteLength >= freedBytesMin) hastenCollection(byteLength);
   const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
   if (keepsLittle && byteOffset + byteLength === buffer.byteLength) return piece;
-  const copy = roomFor(piece);
+  const copy = allocateBuffer(byteLength);
   copy.set(piece);
   return copy;
-}
-
-/** Says which memory is read into again and again, so that its pieces are not taken for those of one chunk. */
-export function setReadInPlace(buffer: ArrayBufferLike): void {
-  readInPlace = buffer;
-}
-
-let readInPlace: ArrayBufferLike | undefined;
-
-/** The block that small copies share, how many of its bytes are taken, and the memory of the chunk that they are of. */
-let shared: Uint8Array = noBytes;
-let sharedBytes = 0;
-let sharedChunk: ArrayBufferLike | undefined;
-
-/**
- * Returns memory for a copy, with arbitrary content. Small pieces share some with those before them in their chunk: 0.4
- * µs less for each. Never with those of another connection: a program may transfer the buffer of its bytes, as streams
- * of the web do, which empties all copies in it.
- */
-function roomFor({ buffer, byteLength }: Uint8Array): Uint8Array {
-  if (byteLength > sharedBytesMax || buffer === readInPlace) return allocateBuffer(byteLength);
-  if (buffer !== sharedChunk) {
-    // Often it is the only one of its chunk.
-    sharedChunk = buffer;
-    shared = noBytes;
-    sharedBytes = 0;
-    return allocateBuffer(byteLength);
-  }
-  if (sharedBytes + byteLength > shared.byteLength) {
-    shared = allocateBuffer(sharedBlockBytes);
-    sharedBytes = 0;
-  }
-  sharedBytes += byteLength;
-  return shared.subarray(sharedBytes - byteLength, sharedBytes);
 }
 
 /** Bytes of a block at most: as many as a frame of HTTP/2 has, which a reader that waits gets in one piece too. */
@@ -117,9 +84,5 @@ const blockBytesMin = 512;
  * smaller chunks are kept: a stream has no more than one of them in hand, which is no more than a block.
  */
 const copiedChunkBytesMin = 16 * 1024;
-/** Bytes of a block that copies share: one keeps no more of it than a piece may keep of its chunk. */
-const sharedBlockBytes = 8 * 1024;
-/** Bytes of the largest copy that shares a block. */
-const sharedBytesMax = 1024;
 /** How much more memory may be taken than has arrived, as a share of that. */
 const spareShare = 1 / 8;

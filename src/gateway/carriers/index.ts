@@ -23,7 +23,7 @@ export {
   requireField,
   requireFields,
 } from "./header-fields.ts";
-export { ownPiece, setReadInPlace } from "./held-body.ts";
+export { ownPiece } from "./held-body.ts";
 export {
   bodyWasRead,
   clientClosedRequest,

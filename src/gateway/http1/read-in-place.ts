@@ -1,5 +1,4 @@
 import type { Socket } from "node:net";
-import { setReadInPlace } from "../carriers/index.ts";
 
 /**
  * Has a socket read into memory that all such sockets share, where node sets 64 KiB aside for each read: that takes 1.3
@@ -38,7 +37,6 @@ function findPlace(socket: Socket): Place | undefined {
   if (memoryKey === undefined || callbackKey === undefined) return undefined;
   // Twice as large as what is read, so that no piece is so much of it that it is kept.
   const memory = Buffer.allocUnsafeSlow(2 * readBytesMax).subarray(0, readBytesMax);
-  setReadInPlace(memory.buffer);
   return { memory, memoryKey, callbackKey };
 }
 
