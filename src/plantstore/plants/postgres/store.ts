@@ -134,6 +134,7 @@ class PostgresStore implements PlantStore {
     this.#retention = new Retention(new Session(server, deleteTimeouts, citus), {
       keptMs: deletionsKeptMs,
       placement: () => citus.placement,
+      hasDeletedSince: (timeMs) => this.#health.hasWorkedSince(timeMs),
       onUpkeep,
     });
     this.#away = new AwayWorkers(onUpkeep);

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
@@ -16,6 +17,7 @@ import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/st
 import { collect } from "../../../support/collect.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import { startHangingProxy, startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
+import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../../support/plants/describe-plant-database.ts";
 import {
   cancelWaitsForStandby,
@@ -467,6 +469,74 @@ describe("the deletion record in PostgreSQL", () => {
     await retention.stop();
     expect(reports).toMatchObject([{ kind: "records-dropped", count: 20_000 }]);
     await locking.end();
+  });
+
+  test.each([
+    { name: "rests after a slice beside deletions, and is stopped at once then", hasDeleted: true, left: 25_000 },
+    { name: "does not rest where nothing is deleted", hasDeleted: false, left: 60 },
+  ])("is shortened by a keeper that $name", async ({ hasDeleted, left }) => {
+    const url = await createRecords(45_000);
+    const asked = Promise.withResolvers<void>();
+    const reports: Upkeep[] = [];
+    let slices = 0;
+    const placement = {
+      ...oneServerByDay,
+      dropRest: 1_000_000,
+      dropOldRecords: (...slice: Parameters<typeof oneServerByDay.dropOldRecords>) => {
+        slices++;
+        return oneServerByDay.dropOldRecords(...slice);
+      },
+    };
+    const retention = new Retention(new Session(readServerUrl(url)), {
+      keptMs: 3_600_000,
+      placement: () => placement,
+      hasDeletedSince: () => {
+        asked.resolve();
+        return hasDeleted;
+      },
+      onUpkeep: (upkeep) => void reports.push(upkeep),
+    });
+    await asked.promise;
+    await nextTurn();
+    expect(slices).toBe(hasDeleted ? 1 : 2);
+    if (!hasDeleted) await expect.poll(() => countRecords(url)).toBe(left);
+    await retention.stop();
+    expect(await countRecords(url)).toBe(left);
+    expect(reports).toMatchObject([{ kind: "records-dropped", count: 45_000 - left }]);
+  });
+
+  test("is shortened by its store with rests when that deletes meanwhile", async () => {
+    const url = await createRecords(20_200);
+    await runSql(
+      url,
+      `INSERT INTO plants VALUES (7);
+       CREATE TABLE slices (begun timestamptz);
+       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         INSERT INTO slices VALUES (clock_timestamp());
+         WHILE NOT pg_try_advisory_xact_lock(2) LOOP PERFORM pg_sleep(0.01); END LOOP;
+         RETURN NULL;
+       END $$;
+       CREATE TRIGGER wait BEFORE DELETE ON deletions FOR EACH STATEMENT EXECUTE FUNCTION wait()`,
+    );
+    const gate = new Client(configOf(url));
+    await gate.connect();
+    await gate.query("SELECT pg_advisory_lock(2)");
+    const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
+    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%deletions%'";
+    await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
+    const heldFromMs = performance.now();
+    await expect(store.delete(7n, deleteCall())).resolves.toBe(true);
+    await delay(100);
+    const heldMs = performance.now() - heldFromMs;
+    await gate.end();
+    await expect.poll(() => countRecords(url)).toBe(61);
+    await store.close();
+    const [apart] = await runSql(
+      url,
+      `SELECT extract(epoch FROM lead(begun) OVER (ORDER BY begun) - begun)::float8 * 1000 AS ms FROM slices ORDER BY begun LIMIT 1`,
+    );
+    // A timer may be a millisecond early.
+    expect(apart?.["ms"]).toBeGreaterThanOrEqual((1 + oneServerByDay.dropRest) * heldMs - 2);
   });
 
   test("is not shortened any more once its store is closed", async () => {

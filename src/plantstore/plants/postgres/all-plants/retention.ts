@@ -23,6 +23,11 @@ export interface RetentionOptions {
   readonly keptMs: number;
   /** Returns where the records are now. */
   readonly placement: () => Placement;
+  /**
+   * Returns whether plants were deleted since a time on the clock of `performance.now()`: then retention gives way. By
+   * default it never does.
+   */
+  readonly hasDeletedSince?: (timeMs: number) => boolean;
   readonly onUpkeep?: OnUpkeep | undefined;
 }
 
@@ -79,9 +84,11 @@ export class Retention {
       try {
         // Once the session is closed, it rejects.
         for (let isMore = true; isMore;) {
+          const sliceBegunMs = performance.now();
           const dropped = await this.#untilUnlocked(work);
           ({ isMore } = dropped);
           count += dropped.count;
+          await this.#giveWay(sliceBegunMs, dropped);
         }
       } catch (fault) {
         // A fault of the server shows in the next batch, too, whose callers can be told.
@@ -91,6 +98,14 @@ export class Retention {
     tellOfDropped(onUpkeep, { count, problem, begunMs });
     // Records expire slowly, which is not worth an open connection.
     this.#session.discard();
+  }
+
+  /** Leaves the server to deletions between two slices, if there were any since the first has begun. */
+  async #giveWay(begunMs: number, { isMore }: Dropped): Promise<void> {
+    const { placement, hasDeletedSince } = this.#options;
+    if (!isMore || hasDeletedSince?.(begunMs) !== true) return;
+    const tookMs = performance.now() - begunMs;
+    await sleep(tookMs * placement().dropRest, undefined, { signal: this.#stopping.signal });
   }
 
   /** Tries again what has met a lock on a table: it waits for that for a moment only, because deletions wait with it. */
