@@ -10,6 +10,7 @@ import { deletionsKeptMsDefault } from "../retention.ts";
 import { lastedSince, type Upkeep } from "../upkeep.ts";
 import { Alertness } from "./alertness.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
+import { DropPace } from "./drop-pace.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
 import { onlyWhileSameFile, watchFileIdentity } from "./file-identity.ts";
@@ -69,21 +70,30 @@ function serve(
   { lockTimeoutMs }: DatabaseOptions,
   questions: MessagePort,
 ): void {
-  let nextDropMs = performance.now() + dropOldDeletions(Date.now());
+  const pace = new DropPace();
+  dropSlice();
   const alertness = new Alertness(awakeMsMax);
   reply({ kind: "open" });
   while (db.isOpen) {
-    const question = wakeUp.nextQuestion(questions, nextDropMs - performance.now(), alertness.awakeMs);
+    const question = wakeUp.nextQuestion(questions, pace.nextMs - performance.now(), alertness.awakeMs);
     alertness.asked(question?.kind === "delete" && question.batch.ids.length === 1, performance.now());
     if (question !== undefined) {
       answer(question);
       alertness.answered(performance.now());
-    } else if (performance.now() >= nextDropMs) nextDropMs = performance.now() + dropOldDeletions(Date.now());
+    } else if (performance.now() >= pace.nextMs) dropSlice();
+  }
+
+  function dropSlice(): void {
+    const begunMs = performance.now();
+    const dueMs = dropOldDeletions(Date.now());
+    const nowMs = performance.now();
+    pace.dropped(nowMs - begunMs, dueMs, nowMs);
   }
 
   function answer(question: Question): void {
     switch (question.kind) {
       case "delete":
+        pace.deleted(question.batch.ids.length);
         return reply({ kind: "deleted", result: deleteBatch(question.batch) });
       case "try-to-write":
         return reply({ kind: "tried", problem: findPlaceProblem() ?? tryToWrite(db, lockTimeoutMs) });
