@@ -135,8 +135,8 @@ export const oneServer: Placement = placeOnOneServer(false);
 /** The same with records that are divided by day. */
 export const oneServerByDay: Placement = {
   ...placeOnOneServer(true),
-  // bench/storage/retention.ts: of records with a key it still drops several times as many as deletions add, which lose a
-  // tenth of their rate. At full speed they lose a quarter to a half of it.
+  // So it still drops more than twice as many as deletions with keys add at full load, which then lose a tenth of their
+  // rate. Without rests, they lose a quarter to a half of it.
   dropRest: 4,
   days: {
     make: makeDays,
