@@ -56,9 +56,9 @@ export interface RestTransportOptions {
  * Creates a transport that calls a REST API by the `google.api.http` annotations of its RPCs, with nothing but fetch:
  * in browsers, Node, Deno, Bun and workers.
  *
- * A message goes by the first binding whose path variables are set and fit. What that cannot say, such as a map in a
- * query, fails with `InvalidArgument` before a request is sent; so does a message whose path could be read as that of
- * another resource. Redirects are not followed.
+ * A message goes by the first binding that can say it: whose path variables are set and fit, and whose query needs no
+ * map. If there is none, the call fails with `InvalidArgument` before a request is sent; so does a message whose path
+ * could be read as that of another resource. Redirects are not followed.
  *
  * @throws TypeError for a `baseUrl` that is none
  *

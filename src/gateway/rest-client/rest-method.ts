@@ -53,35 +53,27 @@ export class RestMethod {
   }
 
   /**
-   * Returns the request of a message, by the first binding whose path variables are set and fit; if there is none, by
-   * the first that fits with the zeros of fields without presence, such as a number that is 0.
+   * Returns the request of a message, by the first binding that can say it; if there is none, by the first that can with
+   * the zeros of fields without presence in its path, such as a number that is 0.
    *
    * @throws ConnectError `InvalidArgument` that names the field that no request of this RPC can say
    */
   write(message: Message): RestRequest {
-    const unset: string[] = [];
     const problems: string[] = [];
-    const binding =
-      this.#findBinding(message, this.#texts, unset) ?? this.#findBinding(message, this.#textsWithZeros, problems);
     const request =
-      binding &&
-      this.#attempt(problems, () => {
-        const { path, rule, writeBody } = binding;
-        const query = writeQuery(this.desc.input, message, rule.boundByPathOrBody, this.#query);
-        return { rule, target: query === "" ? path : `${path}?${query}`, body: writeBody(message) };
-      });
+      this.#writeWith(this.#texts, message, []) ?? this.#writeWith(this.#textsWithZeros, message, problems);
     if (request === undefined) throw this.#refusal(problems);
     return request;
   }
 
-  #findBinding(
-    message: Message,
-    texts: UrlTexts,
-    problems: string[],
-  ): (Binding & { readonly path: string }) | undefined {
-    for (const binding of this.#bindings) {
-      const path = this.#attempt(problems, () => writePath(binding.rule, message, texts));
-      if (path !== undefined) return { ...binding, path };
+  #writeWith(texts: UrlTexts, message: Message, problems: string[]): RestRequest | undefined {
+    for (const { rule, writeBody } of this.#bindings) {
+      const request = this.#attempt(problems, () => {
+        const path = writePath(rule, message, texts);
+        const query = writeQuery(this.desc.input, message, rule.boundByPathOrBody, this.#query);
+        return { rule, target: query === "" ? path : `${path}?${query}`, body: writeBody(message) };
+      });
+      if (request !== undefined) return request;
     }
     return undefined;
   }

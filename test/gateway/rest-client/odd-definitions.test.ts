@@ -25,12 +25,17 @@ import { readAnswerStream } from "../../../src/gateway/rest-client/answer-stream
 import { RestMethod } from "../../../src/gateway/rest-client/rest-method.ts";
 import { compileRestRules } from "../../../src/gateway/rest-client/rest-rule.ts";
 import { http } from "../../../src/gateway/gen/google/api/annotations_pb.ts";
+import { type HttpRule, HttpRuleSchema } from "../../../src/gateway/gen/google/api/http_pb.ts";
 import { KitchenSink, NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // Definitions that protoc takes, and whose requests or answers could be read as something else.
 
 /** Makes the RPCs of a file that has one message, with fields of text, from their templates. */
-function defineRpcs(jsonNames: Readonly<Record<string, string>>, templates: readonly string[]): readonly DescMethod[] {
+function defineRpcs(
+  jsonNames: Readonly<Record<string, string>>,
+  templates: readonly string[],
+  additionalBindings: HttpRule[] = [],
+): readonly DescMethod[] {
   const field = Object.entries(jsonNames).map(([name, jsonName], at) => ({
     name,
     jsonName,
@@ -41,7 +46,7 @@ function defineRpcs(jsonNames: Readonly<Record<string, string>>, templates: read
   })) satisfies MessageInitShape<typeof FieldDescriptorProtoSchema>[];
   const method = templates.map((get, at) => {
     const options = create(MethodOptionsSchema);
-    setExtension(options, http, { $typeName: "google.api.HttpRule", selector: "", ...ruleOf(get) });
+    setExtension(options, http, { $typeName: "google.api.HttpRule", selector: "", ...ruleOf(get), additionalBindings });
     return { name: `Rpc${at}`, inputType: ".odd.Thing", outputType: ".odd.Thing", options };
   });
   const messageType = [{ name: "Thing", field }];
@@ -57,7 +62,7 @@ function defineRpcs(jsonNames: Readonly<Record<string, string>>, templates: read
 }
 
 function ruleOf(get: string) {
-  return { pattern: { case: "get" as const, value: get }, body: "", responseBody: "", additionalBindings: [] };
+  return { pattern: { case: "get" as const, value: get }, body: "", responseBody: "" };
 }
 
 /** Returns the target of a message, or why it has none. */
@@ -211,4 +216,17 @@ test.each([
   expect(() => rest[write](rule, body === "*" ? message : create(SinkSchema))).toThrow(
     expect.objectContaining({ code: Code.InvalidArgument, rawMessage: expect.stringContaining(`: ${want}`) }),
   );
+});
+
+test("what a query cannot say goes by a later binding, which has a body", () => {
+  const post = create(HttpRuleSchema, { pattern: { case: "post", value: "/v1/things:find" }, body: "*" });
+  const [desc] = defineRpcs({ name: "name", inner: "inner" }, ["/v1/things"], [post]);
+  if (desc === undefined) throw new Error("there is no RPC");
+  const method = new RestMethod(desc, { write: {}, read: {}, registry: undefined });
+  const lineOf = (input: MessageInitShape<typeof desc.input>) => {
+    const { rule, target, body } = method.write(create(desc.input, input));
+    return `${rule.httpMethod} ${target} ${body === undefined ? "" : new TextDecoder().decode(body.bytes)}`;
+  };
+  expect(lineOf({ name: "a" })).toBe("GET /v1/things?name=a ");
+  expect(lineOf({ name: "a", inner: create(desc.input) })).toBe('POST /v1/things:find {"name":"a","inner":{}}');
 });
