@@ -95,14 +95,24 @@ function countFromNowOn(): Set<Begun> {
 type Begin = (one: Begun) => void;
 
 function countTimers(begin: Begin): void {
+  const ours = new WeakSet();
   for (const what of ["setTimeout", "setInterval"]) {
     watch(globalThis, what, ({ result: timer, callers }) => {
       if (!(timer instanceof Object)) return;
       const from = callers();
+      if (from.length > 0) ours.add(timer);
       begin({ what, callers: from, isOver: () => Reflect.get(timer, "_destroyed") === true });
       if (what === "setInterval") queueMicrotask(() => tellIfKeeping(begin, timer, from));
     });
   }
+
+  // One that begins again after each round goes on until it is cleared, although it is over between two of them.
+  const timers: object = Object.getPrototypeOf(setTimeout(() => undefined));
+  watch(timers, "refresh", ({ self: timer, callers }) => {
+    if (!(timer instanceof Object) || !ours.delete(timer)) return;
+    const isOver = (): boolean => typeof Reflect.get(timer, "_onTimeout") !== "function";
+    begin({ what: "a timer that begins again", callers: callers(), isOver });
+  });
 }
 
 /** Tells of an interval that keeps the process alive, which none does but that of calls that wait. */
