@@ -75,9 +75,9 @@ const timeoutBlocks = new Map<number, Uint8Array>();
 const timeoutBlocksMax = 64;
 
 function timeoutBlock(timeoutMs: number): Uint8Array {
-  let block = timeoutBlocks.get(timeoutMs);
-  if (block !== undefined) return block;
-  block = encodeVarying(["grpc-timeout", toGrpcTimeout(timeoutMs)]);
+  const known = timeoutBlocks.get(timeoutMs);
+  if (known !== undefined) return known;
+  const block = encodeVarying(["grpc-timeout", toGrpcTimeout(timeoutMs)]);
   if (timeoutBlocks.size >= timeoutBlocksMax) timeoutBlocks.clear();
   timeoutBlocks.set(timeoutMs, block);
   return block;

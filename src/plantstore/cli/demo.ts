@@ -74,7 +74,6 @@ async function lockFolder(): Promise<Disposable> {
     lock.exec("BEGIN EXCLUSIVE");
     return lock;
   } catch (reason) {
-    lock.close();
     if (!(reason instanceof Error && "errcode" in reason && reason.errcode === sqliteBusy)) throw reason;
     throw new Error(`another demo uses ${folder}/: stop it, or start this one in another folder`, { cause: reason });
   }
