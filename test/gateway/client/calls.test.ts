@@ -145,9 +145,13 @@ test("interceptors see each call in turn, and may change it", async () => {
     };
   const interceptors = [named("first"), named("second")];
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}`, interceptors });
-  await createClient(GreenhouseService, transport).waterBed({});
-  expect(order).toEqual(["first", "second", "second after", "first after"]);
+  const client = createClient(GreenhouseService, transport);
+  const inTurn = ["first", "second", "second after", "first after"];
+  await client.waterBed({});
+  expect(order).toEqual(inTurn);
   expect(seen.at(-1)?.header.get("x-by")?.split(", ")).toEqual(["first", "second"]);
+  await client.recordReadings(readingsOf500());
+  expect(order).toEqual([...inTurn, ...inTurn]);
 });
 
 test.each([

@@ -82,6 +82,13 @@ interface Row {
 const rows: readonly Row[] = [
   { name: "an attempt that succeeds", steps: [ok], want: "ok", attempts: 1 },
   { name: "a server that comes back", steps: [unavailable, unavailable, ok], want: "ok", attempts: 3 },
+  {
+    name: "a wait that would be a thousand times as long after a second failure",
+    steps: [unavailable, ok],
+    retry: { ...unhurried, initialBackoffMs: 60, backoffMultiplier: 1_000 },
+    want: "ok",
+    attempts: 2,
+  },
   { name: "a server that stays away", steps: [unavailable], want: "Unavailable", attempts: 4 },
   { name: "a code that the policy does not name", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
   { name: "no policy", steps: [unavailable, ok], retry: "transparent", want: "Unavailable", attempts: 1 },

@@ -72,6 +72,17 @@ test.each(outcomes)("$name has an error.type if the server is to blame: $want", 
   expect(httpAttributes(outcomeOf(outcome))["error.type"]).toBe(outcome.want);
 });
 
+test.each([
+  { protocol: "grpc", code: Code.Canceled, want: "CANCELLED" },
+  { protocol: "grpc-web", code: Code.NotFound, want: "NOT_FOUND" },
+  { protocol: "grpc", code: undefined, want: "OK" },
+  { protocol: "connect", code: Code.Canceled, want: "canceled" },
+  { protocol: "connect", code: undefined, want: undefined },
+] as const)("a call of $protocol has its status as the protocol spells it: $want", ({ protocol, code, want }) => {
+  const error = code === undefined ? undefined : new ConnectError("", code);
+  expect(rpcAttributes({ ...answered, protocol, error })["rpc.response.status_code"]).toBe(want);
+});
+
 test("an answer has its status, and a request without an answer has none", () => {
   const statuses = outcomes.map((outcome) => httpAttributes(outcomeOf(outcome))["http.response.status_code"]);
   expect(statuses).toEqual(outcomes.map(({ httpStatus }) => (httpStatus === 0 ? undefined : httpStatus)));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { type AnsweredRequest, createGateway } from "../../../src/gateway/index.ts";
 import { type Attributes, createRequestMetrics, Metrics } from "../../../src/gateway/metrics/index.ts";
 
@@ -49,6 +49,21 @@ test.each<{ metric: string; answers: readonly Partial<AnsweredRequest>[] }>([
   for (const answer of [...answers, ...answers]) count({ ...answered, ...answer });
   const family = metrics.collect().find(({ name }) => name === metric);
   expect(family?.points).toEqual(answers.map(() => expect.objectContaining({ sum: 2 })));
+});
+
+test("refusals are counted by their kind, and as the requests that they are", () => {
+  const metrics = new Metrics();
+  const count = createRequestMetrics(metrics, { refusalOf: ({ path }) => (path === "/" ? undefined : path) });
+  const error = new ConnectError("", Code.PermissionDenied);
+  for (const answer of [{ path: "a", error }, { path: "a", error }, { path: "b", error }, { path: "b" }, { error }])
+    count({ ...answered, ...answer });
+  const points = new Map(metrics.collect().map(({ name, points: all }) => [name, all]));
+  expect(points.get("gateway.refusals")).toEqual([
+    { attributes: { kind: "a" }, value: 2 },
+    { attributes: { kind: "b" }, value: 1 },
+  ]);
+  const requests = points.get("http.server.request.duration") ?? [];
+  expect(requests.reduce((all, point) => all + ("sum" in point ? point.sum : 0), 0)).toBe(5);
 });
 
 test("a series is opened once, whatever it is opened in", () => {

@@ -233,3 +233,17 @@ test("a caller that has gone before it is served does not count as a watcher", a
   expect(await first(controller.signal)).toMatchObject({ value: { status: Status.SERVING } });
   controller.abort();
 });
+
+test("a watcher is told of a change within a second", async ({ expect, onTestFinished }) => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const tank: { problem?: string } = {};
+  const caller = new AbortController();
+  const watcher = watchFrom(createHealthService({ readiness: new Readiness({ tank }), services: [] }), caller.signal);
+  await watcher.next();
+  const change = watcher.next();
+  tank.problem = "it is dry";
+  vi.advanceTimersByTime(1_000);
+  expect(await within(change, "the change")).toMatchObject({ value: { status: Status.NOT_SERVING } });
+  caller.abort();
+});

@@ -30,10 +30,10 @@ const families: readonly MetricFamily[] = [
     bounds: [1],
     points: [{ attributes: {}, counts: [1, 0], sum: 1 }],
   },
-  { name: "a.absent", unit: "", description: "Nothing", kind: "gauge", points: [] },
+  { name: "a.absent.seconds", unit: "s", description: "Nothing", kind: "gauge", points: [] },
 ];
 
-test("Prometheus' own form has cumulative buckets, units in names, and escaped labels", () => {
+test("Prometheus' own form has cumulative buckets, units in names, once, and escaped labels", () => {
   const labels = 'http_route="/a\\\\\\"\\n",http_response_status_code="204"';
   expect(writePrometheus(families, "prometheus")).toBe(
     `# HELP http_server_request_duration_seconds How long
@@ -55,8 +55,8 @@ a_size_bucket{le="1.0"} 1
 a_size_bucket{le="+Inf"} 1
 a_size_sum 1
 a_size_count 1
-# HELP a_absent Nothing
-# TYPE a_absent gauge
+# HELP a_absent_seconds Nothing
+# TYPE a_absent_seconds gauge
 `,
   );
 });

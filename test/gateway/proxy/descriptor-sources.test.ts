@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { DescService } from "@bufbuild/protobuf";
@@ -182,5 +182,27 @@ test("a file is read at the start, by a reload, and once it has changed", async 
   await expect.poll(() => reports.length, { timeout: 10_000 }).toBe(1);
   // Told once, until the file is another.
   expect((await proxy.reload()).problems).not.toEqual([]);
+  await proxy.close();
+});
+
+test("a file is not read while it is being written", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("set.binpb");
+  const descriptors = descriptorSetOf(file_greenhouse_v1_greenhouse);
+  writeFileSync(file, descriptors);
+  const reports: ReloadReport[] = [];
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file), reloadEveryMs: 50 }],
+    onReload: (report) => void reports.push(report),
+  });
+  const written = AbortSignal.timeout(500);
+  writeFileSync(file, "none");
+  // Between any two looks there is one of these turns.
+  while (!written.aborted) {
+    appendFileSync(file, ".");
+    await new Promise(setImmediate);
+  }
+  writeFileSync(file, descriptors);
+  expect(reports).toEqual([]);
   await proxy.close();
 });

@@ -10,6 +10,7 @@ import { createProxy, type ProxyOptions } from "../../../src/gateway/create-prox
 import type { AnsweredRequest, GatewayOptions } from "../../../src/gateway/index.ts";
 import { createOpenApi } from "../../../src/gateway/openapi/index.ts";
 import { FileService } from "../../gen/files/v1/files_pb.ts";
+import { createCertificate } from "../../support/carriers/certificate.ts";
 import { fieldValue } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
 import { frameType } from "../../support/carriers/http2-frames.ts";
@@ -160,6 +161,15 @@ test("pages of other origins, trusted proxies, endpoints, own services and onAns
   await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
   const { data } = await createClient(FileService, transport).getFile({ name: "b" });
   expect(Buffer.from(data).toString()).toBe("own b");
+});
+
+test("an upstream by its address is spoken to by TLS with the certificates that are named for it", async () => {
+  const { cert, key } = createCertificate("localhost");
+  const answer = { getReading: () => ({ degreesCelsius: 21 }) };
+  await using upstream = await startGreenhouse(answer, {}, { tls: { cert, key } });
+  const upstreamOptions = { tls: { ca: cert } };
+  await using proxy = await startProxy(`https://localhost:${upstream.address.port}`, files, { upstreamOptions });
+  expect((await fetch(`${proxy.baseUrl}/sensors/4/reading`)).status).toBe(200);
 });
 
 test("it is mounted in another server, answers Fetch, and describes itself", async () => {

@@ -8,7 +8,7 @@ import { createTempFolder } from "../../support/process/temp-folder.ts";
 
 const [ci, cd] = ["a", "b"].map((digit, n) => `sha256:${digit.repeat(64)} c${"id"[n]} - -`);
 
-test("a token is revoked by its name, and a name that none has is told", async () => {
+test("a token is revoked by its name, a name that none has is told, and no file stays open", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, `${ci}\n# ours\n${cd}\n`);
@@ -17,6 +17,7 @@ test("a token is revoked by its name, and a name that none has is told", async (
   expect(await revokeToken(file, "ci")).toEqual({ kind: "problems", problems: ["no token is named ci"] });
   expect(readFileSync(file, "utf8")).toBe(`# ours\n${cd}\n`);
   expect(readdirSync(folder.path)).toEqual(["tokens"]);
+  expect(folder.open()).toEqual([]);
 });
 
 test("a file of tokens that exists but cannot be read is not replaced", async () => {
@@ -30,7 +31,7 @@ test("a file of tokens that exists but cannot be read is not replaced", async ()
   expect(readdirSync(folder.path)).toEqual(["tokens"]);
 });
 
-test("a changed file of tokens is on the disk before it takes its name, and then the folder is", async () => {
+test("a changed file of tokens is written to the disk before it takes its name, and then the folder is", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, `${ci}\n${cd}\n`);
@@ -38,12 +39,14 @@ test("a changed file of tokens is on the disk before it takes its name, and then
   const handle = await fs.open(file);
   const handles: object = Object.getPrototypeOf(handle);
   await handle.close();
-  const sync: () => Promise<void> = Reflect.get(handles, "sync");
+  const methods = ["writeFile", "sync"].map((name) => [name, Reflect.get(handles, name)] as const);
   const { rename } = fs;
-  Reflect.set(handles, "sync", function recorded(this: object): Promise<void> {
-    steps.push("sync");
-    return sync.call(this);
-  });
+  for (const [name, method] of methods) {
+    Reflect.set(handles, name, function recorded(this: object, ...given: unknown[]): unknown {
+      steps.push(name);
+      return Reflect.apply(method, this, given);
+    });
+  }
   fs.rename = (...paths) => {
     steps.push("rename");
     return rename(...paths);
@@ -52,9 +55,9 @@ test("a changed file of tokens is on the disk before it takes its name, and then
   try {
     await revokeToken(file, "ci");
   } finally {
-    Reflect.set(handles, "sync", sync);
+    for (const [name, method] of methods) Reflect.set(handles, name, method);
     fs.rename = rename;
     syncBuiltinESMExports();
   }
-  expect(steps).toEqual(["sync", "rename", "sync"]);
+  expect(steps).toEqual(["writeFile", "sync", "rename", "sync"]);
 });

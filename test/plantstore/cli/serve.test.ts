@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, write
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { demoLines } from "../../../src/plantstore/cli/demo.ts";
 import { projectFolder } from "../../support/process/child-program.ts";
 import { type CommandLine, startCommandLine } from "../../support/process/command-line.ts";
 import { type Ended, runCommand } from "../../support/process/run-command.ts";
@@ -18,7 +19,8 @@ describe("a server", () => {
     writeFileSync(
       folder.file("tell-rooms.mjs"),
       `import { registerHooks } from "node:module";
-       registerHooks({ load(url, context, next) { console.log(url.split("/src/").at(-1)); return next(url, context); } });`,
+       registerHooks({ load(url, context, next) { console.log(url.split("/src/").at(-1)); return next(url, context); } });
+       process.once("beforeExit", () => console.log("nothing is left to do"));`,
     );
     server = serve(folder, { LOG_LEVEL: "trace", NODE_OPTIONS: "--import=./tell-rooms.mjs" });
     baseUrl = await baseUrlOf(server);
@@ -51,6 +53,8 @@ describe("a server", () => {
     await query.body?.cancel();
     server.process.kill("SIGINT");
     expect(await server.end()).toBe(0);
+    // It has not waited for the time that its last words may take.
+    expect(server.stdout()).toContain("nothing is left to do");
     const written = server.stdout() + server.stderr();
     expect(written.match(/"path":"\/plants\/2".*"msg":"call"/g)).toHaveLength(3);
     expect(written).not.toContain(token);
@@ -257,6 +261,15 @@ describe("a demo", () => {
     expect(await deletePlant(second.baseUrl, 1, demo.token)).toBe(400);
     expect(await deletePlant(second.baseUrl, 2, demo.token)).toBe(204);
   });
+});
+
+test.each([
+  { host: "0.0.0.0", want: "localhost" },
+  { host: "::", want: "localhost" },
+  { host: "::1", want: "[::1]" },
+])("a demo that listens on $host says that it is called at $want", ({ host, want }) => {
+  const demo = { token: "t", ignored: [], environment: {}, [Symbol.dispose]: () => undefined };
+  expect(demoLines(demo, { host, port: 8080 }, [])[0]).toContain(` http://${want}:8080;`);
 });
 
 test("a demo whose token was lost says so, rather than refusing every call", async () => {

@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { PlantMetrics } from "../../../src/plantstore/server/plant-metrics.ts";
 import type { StartedServer } from "../../../src/plantstore/server/index.ts";
 import { createSigningKey, startIdentityProvider, testAudience } from "../../support/auth/identity-provider.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
@@ -201,6 +203,25 @@ describe("a request is counted", () => {
     const request = deletePlantRequest(wireFormats["connect-proto"], 5_000n, good);
     expect(await added("gateway_refusals_total", "1.1", request)).toEqual([]);
   });
+});
+
+test("a probe whose client has gone before its answer is not counted as refused", () => {
+  using metrics = new PlantMetrics("sqlite");
+  metrics.onAnswer({
+    procedure: undefined,
+    protocol: "rest",
+    httpMethod: "GET",
+    path: "/livez",
+    httpRoute: "/livez",
+    httpVersion: "2.0",
+    scheme: "http",
+    httpStatus: 0,
+    error: new ConnectError("", Code.Canceled),
+    durationMs: 1,
+    contextValues: createContextValues(),
+    peer: { address: "127.0.0.1", port: 1 },
+  });
+  expect(metrics.collect().find(({ name }) => name === "gateway.refusals")?.points).toEqual([]);
 });
 
 test.each<{ name: string; version: HttpVersion; request: HttpRequest; status: string }>([

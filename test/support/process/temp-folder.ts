@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -7,6 +7,8 @@ export interface TempFolder {
   readonly path: string;
   /** The path of a file in it. */
   file(name: string): string;
+  /** The paths in it that this process has open, on Linux. */
+  open(): readonly string[];
   [Symbol.dispose](): void;
 }
 
@@ -16,6 +18,18 @@ export function createTempFolder(): TempFolder {
   return {
     path,
     file: (name) => join(path, name),
+    open: () => openFiles().filter((each) => each.startsWith(path)),
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
   };
+}
+
+function openFiles(): readonly string[] {
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)];
+    } catch {
+      // It is that of the list, or closed since.
+      return [];
+    }
+  });
 }
