@@ -13,6 +13,7 @@ import {
 import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { Deadlines } from "./deadlines.ts";
+import { readInPlace } from "./read-in-place.ts";
 import { type Http1RequestHead, noHead, notHttp, timedOut } from "./request-head.ts";
 import { type RequestParts, RequestReader } from "./request-reader.ts";
 
@@ -83,6 +84,7 @@ export class Http1Connection implements RequestParts, BodySource {
     this.#reader = new RequestReader(limits, this, this.#writer);
     this.#deadlines = new Deadlines(limits, lookEveryMs);
     this.#keepAlive = keepAliveLines(limits.idleTimeoutMs);
+    readInPlace(socket);
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());

@@ -71,7 +71,7 @@ export abstract class FrameConnection<
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
   readonly #reader: FrameReader;
-  /** Not if it may be shared: a socket makes a buffer for each, or reads into a larger one, but other streams may not. */
+  /** Not if a chunk may be shared: a socket makes a buffer for each, but other streams may not. */
   readonly #freesChunks: boolean;
   /** Whether something has kept a view of the chunk that is being read. */
   #chunkKept = false;

@@ -10,7 +10,7 @@ import { type FlowCarrier, type FlowReceiver, StreamFlow } from "./stream-flow.t
  */
 export interface StreamReceiver extends FlowReceiver {
   /**
-   * Gets the pieces of the body: views of their chunks, of which no more may be kept than `ownPiece` returns. Calls
+   * Gets the pieces of the body: views of their chunks, which may be kept, but keep the whole chunk alive. Calls
    * `stream.consumed(bytes)` once they are used.
    */
   readonly body: IncomingBody | undefined;

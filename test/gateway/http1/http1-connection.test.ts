@@ -3,7 +3,6 @@ import { connect, createServer, type Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { BacklogBudget, defaultLimits, markSingleUse, RequestBody } from "../../../src/gateway/carriers/index.ts";
-import { readInPlace } from "../../../src/gateway/carriers/sockets/read-in-place.ts";
 import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "../../../src/gateway/http1/index.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
@@ -27,7 +26,6 @@ async function openEnds(
   const accepted = Promise.withResolvers<Pick<Ends, "socket" | "connection">>();
   const budget = new BacklogBudget(2 * page.byteLength);
   const server = createServer({ allowHalfOpen: true, ...(highWaterMark && { highWaterMark }) }, (socket) => {
-    readInPlace(socket);
     const connection = new Http1Connection(socket, {
       limits: defaultLimits,
       lookEveryMs,

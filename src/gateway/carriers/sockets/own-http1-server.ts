@@ -4,7 +4,6 @@ import { afterTurn, headerTooLarge, type HttpProblem, type Limits, readRequestTa
 import { announce, isAnyoneListening } from "./announcement.ts";
 import { HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { OwnHttp1Exchange } from "./own-http1-exchange.ts";
-import { readInPlace } from "./read-in-place.ts";
 
 /**
  * Creates a server for HTTP/1.0 and HTTP/1.1 on the gateway's own implementation. Bytes that are not HTTP are answered
@@ -40,7 +39,6 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, server, re
     // Not before, because a gateway that is mounted has no connection of its own.
     // After what has arrived is read: a process that was held up would take it for silence.
     clock ??= setInterval(() => afterTurn(look, undefined), lookEveryMs).unref();
-    readInPlace(socket);
     const connection = new Http1Connection(socket, options);
     connections.add(connection);
     return connection;

@@ -5,7 +5,6 @@ import { HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { headerTooLarge, type Limits, readRequestTarget } from "../index.ts";
 import { isAnyoneListening, announce } from "./announcement.ts";
 import { peerOf } from "./peer.ts";
-import { readInPlace } from "./read-in-place.ts";
 
 /** Creates a server on the gateway's own HTTP/2. A drain loses no stream that crosses its GOAWAY. */
 export function createOwnHttp2Server({
@@ -23,7 +22,6 @@ export function createOwnHttp2Server({
     const peer = peerOf(socket);
     // What stands for the connection to programs, which could also end a socket.
     const key = {};
-    readInPlace(socket);
     const connection = new Http2Connection(socket, {
       limits: http2Limits,
       budget,

@@ -35,7 +35,7 @@ function findPlace(socket: Socket): Place | undefined {
   const memoryKey = keys.find(({ description }) => description === "kBuffer");
   const callbackKey = keys.find(({ description }) => description === "kBufferCb");
   if (memoryKey === undefined || callbackKey === undefined) return undefined;
-  // Twice as large as what is read, so that no piece is so much of it that it is kept, and no chunk is all of it and freed.
+  // Twice as large as what is read, so that no piece is so much of it that it is kept.
   const memory = Buffer.allocUnsafeSlow(2 * readBytesMax).subarray(0, readBytesMax);
   return { memory, memoryKey, callbackKey };
 }
