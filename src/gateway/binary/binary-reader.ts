@@ -17,22 +17,25 @@ export function createBinaryReader(
   desc: DescMessage,
   options: Partial<BinaryReadOptions> | undefined,
 ): (bytes: Uint8Array) => Message {
-  // The quick reader keeps unknown fields.
-  if (options?.readUnknownFields === false) return (bytes) => readPlainly(desc, bytes, options);
-  const depth = options?.recursionLimit ?? depthMax;
+  const { recursionLimit = depthMax, readUnknownFields = true } = options ?? {};
   let reader: MessageReader | undefined;
   return (bytes) => {
     if (!mayMakeCode()) return readPlainly(desc, bytes, options);
     reader ??= messageReader(desc);
-    return readQuickly(reader, bytes, depth) ?? readPlainly(desc, bytes, options);
+    return readQuickly(reader, bytes, recursionLimit, readUnknownFields) ?? readPlainly(desc, bytes, options);
   };
 }
 
 /** Reads a message, or returns `undefined` if that is left to protobuf-es. */
-export function readQuickly(reader: MessageReader, bytes: Uint8Array, depth: number): Message | undefined {
+export function readQuickly(
+  reader: MessageReader,
+  bytes: Uint8Array,
+  depth: number,
+  keepsUnknown: boolean,
+): Message | undefined {
   try {
     const message = new reader.Message();
-    reader.read(new ByteSource(bytes, depth), message, bytes.byteLength, -1);
+    reader.read(new ByteSource(bytes, depth, keepsUnknown), message, bytes.byteLength, -1);
     return message;
   } catch {
     // Also for a text that is too long for the engine, or a number that is cut off: protobuf-es says what is wrong.

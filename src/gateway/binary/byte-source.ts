@@ -6,11 +6,14 @@ export class ByteSource {
   at = 0;
   /** How many more messages may be open, one inside the other. */
   depthLeft: number;
+  /** Whether messages keep the fields that their types do not have. */
+  readonly keepsUnknown: boolean;
   #view: DataView | undefined;
 
-  constructor(bytes: Uint8Array, depthMax: number) {
+  constructor(bytes: Uint8Array, depthMax: number, keepsUnknown: boolean) {
     this.bytes = bytes;
     this.depthLeft = depthMax;
+    this.keepsUnknown = keepsUnknown;
   }
 
   /** The same bytes, for numbers of a fixed length. Made when it is first used: many messages have none. */

@@ -71,12 +71,13 @@ function makeReader(desc: DescMessage): ReadMessage {
   return makeFunction(text, own.values);
 }
 
-/** Keeps a field that the type does not have, as protobuf-es does: the bytes behind its tag. */
+/** Reads a field that the type does not have. If it is kept, then as by protobuf-es: the bytes behind its tag. */
 function readUnknown(source: ByteSource, message: Message, tag: number): void {
   const { bytes, at: start } = source;
   const wireType: WireType = tag & 7;
   if (tag >>> 3 === 0) throw unsure;
   skip(source, wireType);
+  if (!source.keepsUnknown) return;
   (message.$unknown ??= []).push({ no: tag >>> 3, wireType, data: bytes.subarray(start, source.at) });
 }
 
@@ -105,7 +106,8 @@ function skip(source: ByteSource, wireType: WireType): void {
 /** Has protobuf-es read one field, between two places, into a message of its own. */
 function readAlone(desc: DescMessage, source: ByteSource, start: number, end: number): Message {
   const bytes = source.bytes.subarray(start, end);
-  const message = fromBinary(desc, bytes, { recursionLimit: source.depthLeft + 1 });
+  const options = { recursionLimit: source.depthLeft + 1, readUnknownFields: source.keepsUnknown };
+  const message = fromBinary(desc, bytes, options);
   if (!hasDeclaredWireTypes(desc, bytes)) throw unsure;
   return message;
 }

@@ -1,4 +1,4 @@
-import { type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { type BinaryReadOptions, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { writeQuickly } from "../../../src/gateway/binary/binary-writer.ts";
 import { readQuickly } from "../../../src/gateway/binary/binary-reader.ts";
 import { messageReader } from "../../../src/gateway/binary/message-reader.ts";
@@ -19,18 +19,28 @@ export type BothWays = Readonly<Record<"read" | "written" | "odd", Record<Way, n
 /** Messages of each random type. */
 const messagesPerType = 100;
 
-/** Reads a message both ways. Throws unless the quick way has the same message, or none. */
+/**
+ * Reads a message both ways, with and without unknown fields. Throws unless the quick way has the same message, or none.
+ */
 export function readBothWays(desc: DescMessage, bytes: Uint8Array, depth = 100): Way {
-  const quick = readQuickly(messageReader(desc), bytes, depth);
-  if (quick === undefined) return "left";
-  const plain = readByProtobufEs(desc, bytes, depth);
-  if (plain !== undefined && isSameValue(quick, plain)) return "quick";
-  throw new Error(`${desc.typeName} of ${Buffer.from(bytes).toString("hex")} differs`);
+  const [way, wayWithout] = [true, false].map((readUnknownFields) => {
+    const quick = readQuickly(messageReader(desc), bytes, depth, readUnknownFields);
+    if (quick === undefined) return "left";
+    const plain = readByProtobufEs(desc, bytes, { recursionLimit: depth, readUnknownFields });
+    if (plain !== undefined && isSameValue(quick, plain)) return "quick";
+    throw new Error(`${desc.typeName} of ${Buffer.from(bytes).toString("hex")} differs`);
+  });
+  if (way === undefined || way !== wayWithout) throw new Error(`${desc.typeName} is ${way} with unknown fields`);
+  return way;
 }
 
-function readByProtobufEs(desc: DescMessage, bytes: Uint8Array, recursionLimit: number): Message | undefined {
+function readByProtobufEs(
+  desc: DescMessage,
+  bytes: Uint8Array,
+  options?: Partial<BinaryReadOptions>,
+): Message | undefined {
   try {
-    const message = fromBinary(desc, bytes, { recursionLimit });
+    const message = fromBinary(desc, bytes, options);
     return hasDeclaredWireTypes(desc, bytes) ? message : undefined;
   } catch {
     return undefined;
@@ -63,7 +73,7 @@ export function goBothWays(seed: number): BothWays {
       for (let count = 0; count < messagesPerType; count += 1) {
         const bytes = randomBytes(desc, dice, { inField: 40, inBytes: 8 });
         ways.read[readBothWays(desc, bytes)] += 1;
-        const message = readByProtobufEs(desc, bytes, 100);
+        const message = readByProtobufEs(desc, bytes);
         if (message === undefined) continue;
         ways.written[writeBothWays(desc, message)] += 1;
         putSomethingOdd(message, dice);
