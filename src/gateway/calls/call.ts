@@ -128,6 +128,10 @@ export abstract class Call<P extends Procedure, W extends CallProtocol> implemen
     else this.exchange.body.read(this.protocol.bodyLimitBytes, this);
   }
 
+  get isUnseen(): boolean {
+    return this.protocol.isUnseen === true;
+  }
+
   announcedBytes(firstPiece: Uint8Array): number {
     return this.protocol.announcedBytes?.(firstPiece) ?? 0;
   }

@@ -19,6 +19,8 @@ export type IncomingBody = Pick<RequestBody, "onData" | "onEnd" | "isAwaited" | 
 
 /** Receives a whole body. */
 export interface BodyReceiver {
+  /** Whether no program gets to see the body, as {@link ownPiece} may then know. */
+  readonly isUnseen?: boolean;
   /**
    * Returns the length that a body announces in its first piece; 0 if it announces none. Only a hint: memory is set
    * aside for it in proportion to what has arrived.
@@ -181,7 +183,7 @@ export class RequestBody {
     } else if (whole.body === undefined && last) {
       // The whole body in one piece, as most bodies are. Streams of node's tell only later that a piece was the last.
       this.#whole = undefined;
-      const own = ownPiece(piece);
+      const own = ownPiece(piece, whole.receiver.isUnseen);
       whole.receiver.received(own);
       return own === piece;
     } else {

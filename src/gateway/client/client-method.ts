@@ -25,6 +25,8 @@ export interface CallSettings {
 
 /** Makes the messages of one RPC bytes, and bytes messages. What it throws becomes `Internal`. */
 export interface ClientCodec {
+  /** As for the codecs of a server. */
+  readonly isUnseen?: boolean;
   encode(init: unknown): Uint8Array;
   /** @param isEnveloped - as for the codecs of a server */
   decode(bytes: Uint8Array, isEnveloped?: boolean): Message;
@@ -51,6 +53,11 @@ export class ClientMethod {
   /** How the header section begins if the caller names the program itself. */
   get anonymous(): StableFields {
     return (this.#anonymous ??= new StableFields(this.#fields()));
+  }
+
+  /** Whether no program gets to see the bytes of answers. */
+  get isUnseen(): boolean {
+    return this.#codec.isUnseen === true;
   }
 
   /**

@@ -50,7 +50,7 @@ export abstract class UnaryCall extends OutgoingCall {
       const announcedBytes = envelopeBytes(piece);
       if (Math.max(piece.byteLength, announcedBytes) > limitBytes) return this.#refuse();
       if (piece.byteLength >= announcedBytes) {
-        this.#first = ownPiece(piece);
+        this.#first = ownPiece(piece, this.method.isUnseen);
         return;
       }
       this.#collected = new CollectedBytes(announcedBytes, limitBytes);

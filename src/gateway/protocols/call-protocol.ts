@@ -24,6 +24,8 @@ export interface CallProtocol {
   readonly ignoresBody?: boolean;
   /** The longest body that can hold an acceptable message, if the client sends only one. */
   readonly bodyLimitBytes: number;
+  /** Whether no program gets to see the bytes of messages, because they are passed on. */
+  readonly isUnseen?: boolean;
   /** The request header that the handler sees. */
   readonly requestHeader: LazyHeaders;
   /** The response header and trailer that the handler sees, and may add to. */

@@ -9,6 +9,8 @@ import type { RpcFormat } from "./content-type.ts";
 
 /** Converts between messages and bytes, in one of the two formats. */
 export interface Codec {
+  /** Whether no program gets to see the bytes of messages, because they are passed on. */
+  readonly isUnseen?: boolean;
   /**
    * @param isEnveloped - whether the bytes follow the prefix of their envelope in memory, and are not compressed in it
    * @throws ConnectError `InvalidArgument`

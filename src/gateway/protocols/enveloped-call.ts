@@ -83,6 +83,10 @@ export abstract class EnvelopedCall implements CallProtocol, UnaryProtocol, Stre
     this.responseHeader = new LazyHeaders(this.headerFields);
   }
 
+  get isUnseen(): boolean {
+    return this.codec.isUnseen === true;
+  }
+
   announcedBytes(firstPiece: Uint8Array): number {
     return envelopeBytes(firstPiece);
   }

@@ -53,6 +53,7 @@ export function createServerCodecs(
   const isSeen = options.interceptors.length > 0;
   return {
     binary: {
+      isUnseen: !isSeen,
       decode: (bytes, isEnveloped) => toOpaque(typeName, bytes, isEnveloped),
       // An interceptor may answer with a message of its own.
       encode: (message) => (message instanceof OpaqueMessage ? message.bytes : binary.encode(message)),
@@ -70,9 +71,11 @@ export function createServerCodecs(
 export function createUpstreamCodec(
   { input, output }: DescMethod,
   options: ConnectRouterOptions["binaryOptions"],
+  isUnseen: boolean,
 ): ClientCodec {
   const write = createBinaryWriter(input, options);
   return {
+    isUnseen,
     encode: (message) => {
       if (message instanceof OpaqueMessage) return message.bytes;
       if (isMessage(message)) return write(message);

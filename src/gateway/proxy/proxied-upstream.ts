@@ -60,7 +60,10 @@ export interface ProxiedUpstream {
 }
 
 /** Options of the gateway that the calls to upstreams share. */
-export type CallOptions = Pick<ConnectRouterOptions, "binaryOptions" | "readMaxBytes" | "writeMaxBytes">;
+export type CallOptions = Pick<
+  ConnectRouterOptions,
+  "binaryOptions" | "interceptors" | "readMaxBytes" | "writeMaxBytes"
+>;
 
 /** The connections to an upstream, and what does not depend on its descriptors. */
 export class OpenUpstream {
@@ -144,10 +147,11 @@ export class OpenUpstream {
 
   #target(method: DescMethod): ForwardTarget {
     const { timeoutMs, timeoutMaxMs } = this.options;
-    const { binaryOptions } = this.#call;
+    const { binaryOptions, interceptors = [] } = this.#call;
+    const codec = createUpstreamCodec(method, binaryOptions, interceptors.length === 0);
     return {
       upstream: this.connections,
-      method: new ClientMethod(method, this.#settings, createUpstreamCodec(method, binaryOptions)),
+      method: new ClientMethod(method, this.#settings, codec),
       decode: createAnswerDecoder(method, binaryOptions),
       retries: this.#retries,
       requestFields: this.#requestFields,

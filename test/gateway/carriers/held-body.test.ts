@@ -60,6 +60,15 @@ describe("a piece that is read at once", () => {
     expect(first?.buffer).not.toBe(second?.buffer);
   });
 
+  test("that no program sees shares blocks of 8 KiB, of which it keeps one", () => {
+    const pieces = Array.from({ length: 10 }, (_, at) => chunk.slice(0, 16_384).fill(at).subarray(0, 1024));
+    const copies = pieces.map((piece) => ownPiece(piece, true));
+    expect(copies.map((copy) => [...copy])).toEqual(pieces.map((piece) => [...piece]));
+    expect([...new Set(copies.map(({ buffer }) => buffer.byteLength))]).toEqual([8192]);
+    expect(new Set(copies.map(({ buffer }) => buffer)).size).toBeLessThanOrEqual(3);
+    expect(ownPiece(chunk.subarray(0, 1025), true).buffer.byteLength).toBe(1025);
+  });
+
   test("has young objects collected, although these fill little of their space", () => {
     const profiler = new GCProfiler();
     profiler.start();

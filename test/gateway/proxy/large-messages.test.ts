@@ -7,6 +7,7 @@ import {
   WaterBedRequestSchema,
   WaterBedResponseSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport as createOwnTransport } from "../../../src/gateway/client/index.ts";
 import { OpaqueMessage } from "../../../src/gateway/proxy/index.ts";
 import { collect } from "../../support/collect.ts";
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
@@ -63,6 +64,23 @@ test("what an interceptor has kept of a large message stays as it is", async () 
   for (const note of notes) await client.waterBed({ note });
   const bytes = kept.map((message) => (message instanceof OpaqueMessage ? message.bytes.byteLength : 0));
   expect(bytes.map((length, at) => length > (notes[at]?.length ?? 0))).toEqual(notes.map(() => true));
+});
+
+test("small messages that an interceptor sees are each in memory of their own, which it may transfer", async () => {
+  const seen: ArrayBufferLike[] = [];
+  const see: Interceptor = (next) => async (request) => {
+    const response = await next(request);
+    for (const { message } of [request, response])
+      if (message instanceof OpaqueMessage) seen.push(message.bytes.buffer);
+    return response;
+  };
+  await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note }) });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, { interceptors: [see] });
+  // It sends them together, each with its end.
+  await using transport = createOwnTransport({ baseUrl: proxy.baseUrl });
+  const client = createClient(GreenhouseService, transport);
+  await Promise.all(Array.from({ length: 32 }, () => client.waterBed({ note: "oak ".repeat(50) })));
+  expect(new Set(seen).size).toBe(64);
 });
 
 const replace: Interceptor = (next) => async (request) => {
