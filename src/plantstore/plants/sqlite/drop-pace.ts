@@ -1,21 +1,21 @@
 import { sliceMax } from "./retention.ts";
 
-// How many times as long as a slice took the rest after it lasts. A tenth of the time is little to deletions, and drops
-// several times as many records as a lone caller adds.
+// The rest after a slice, as a multiple of the time that the slice took. Deletions hardly miss a tenth of the time, in
+// which several times as many records are dropped as a lone caller adds.
 const rest = 9;
 
-// At full load, that would be fewer than deletions add: a file must not grow for as long as that lasts.
+// At full load that would be fewer than deletions add, and the file would grow for as long as it lasts.
 const droppedPerDeletion = 1.25;
 
 /**
  * Decides when the next slice of old records is dropped. Deletions wait meanwhile, so beside them a slice is followed by
- * a rest, which ends early where records would otherwise come faster than they go. Beside none there is no rest.
+ * a rest, which ends early where records would otherwise come faster than they go. Without deletions there is none.
  */
 export class DropPace {
   #nextMs = Number.NEGATIVE_INFINITY;
   #isMore = false;
   #hasDeleted = false;
-  /** The records to drop before the rest counts. */
+  /** How many records are to be dropped without a rest. */
   #owed = 0;
 
   /** When the next slice is due, in milliseconds. */
@@ -29,7 +29,7 @@ export class DropPace {
     if (this.#isMore) this.#owed += count * droppedPerDeletion;
   }
 
-  /** Takes note of a slice that has taken so long, and of when the next is due, in milliseconds; zero if there is more. */
+  /** Takes note of how long a slice took, and of when the next is due, in milliseconds: zero if there is more. */
   dropped(tookMs: number, dueMs: number, nowMs: number): void {
     this.#isMore = dueMs === 0;
     this.#owed = this.#isMore ? Math.max(0, this.#owed - sliceMax) : 0;

@@ -4,7 +4,7 @@ import { type OnUpkeep, tellOfDropped } from "../upkeep.ts";
 import { fileProblemOf } from "./problem.ts";
 import { runInTransaction } from "./transaction.ts";
 
-/** Rows per transaction: of those with keys 15 ms, during which no deletion is committed. */
+/** Rows per transaction: 15 ms for those with keys, during which no deletion is committed. */
 export const sliceMax = 1_000;
 
 /**

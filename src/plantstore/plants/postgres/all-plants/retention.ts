@@ -100,7 +100,7 @@ export class Retention {
     this.#session.discard();
   }
 
-  /** Leaves the server to deletions between two slices, if there were any since the first has begun. */
+  /** Leaves the server to deletions between two slices, if there were any since the first one began. */
   async #giveWay(begunMs: number, { isMore }: Dropped): Promise<void> {
     const { placement, hasDeletedSince } = this.#options;
     if (!isMore || hasDeletedSince?.(begunMs) !== true) return;

@@ -68,7 +68,7 @@ export function citusPlacement(shards: Shards, isByDay: boolean): Placement {
     },
     findKeyRecords: (session, keyed) =>
       session.query(lookForKeysSql, [keysOf(keyed), toArray(keyed.map(({ id }) => id))]),
-    // A record costs about half as much as its deletion did.
+    // To drop a record costs half as much as its deletion did: with rests, they could come faster than they go.
     dropRest: 0,
     days: isByDay ? spreadDays : undefined,
     dropOldRecords: async (session, keptMs, { max }) => {

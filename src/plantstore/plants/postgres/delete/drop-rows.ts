@@ -1,11 +1,11 @@
 import type { Row, Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
-/** Drops a slice of old records by the parameters of {@link dropSql}, and returns how many, and the µs it reached. */
+/** Drops a slice of old records by the parameters of {@link dropSql}, and returns how many, and up to which µs. */
 type DropRows = (session: Session, values: readonly unknown[]) => Promise<Row>;
 
-// How long records are kept, how many, and from which µs on: entries of the index that are before it are still there, of
-// records that are gone, and reading them for each slice would take ever longer.
+// Its parameters: how long records are kept, how many to drop, and from which µs on. Before that, the index still has
+// entries of records that are gone, and to read them for each slice would take ever longer.
 const dropSql = (condition: string, row: "seq" | "ctid", choice: string): string => `
   WITH old AS (
     SELECT ${row} AS place, deleted_at FROM deletions
@@ -21,7 +21,7 @@ const unlocked = `${oldest} FOR UPDATE SKIP LOCKED`;
 
 const dropOfTableSql = dropSql("true", "seq", unlocked);
 
-// A `ctid` is found without an index, but only PostgreSQL has it, and only one table it is unique in.
+// A `ctid` is found without an index, but only PostgreSQL has it, and it is unique only within one table.
 const dropOldestSql = dropSql("by_day IS NULL", "ctid", oldest);
 const dropUnlockedSql = dropSql("by_day IS NULL", "ctid", unlocked);
 
@@ -30,8 +30,8 @@ export const dropRowsOfTable: DropRows = async (session, values) =>
   (await session.query(dropOfTableSql, values))[0] ?? [];
 
 /**
- * Drops records that are not in the partition of a day. Without locks on rows before, a slice takes two thirds of the
- * time and half of the log; what somebody else keeps locked, such as another process that drops the same, is left to it.
+ * Drops records that are not in the partition of a day. As rows are not locked first, a slice takes two thirds of the
+ * time and half of the log. Those that are locked for long, as by another process that drops the same, are left to it.
  */
 export const dropRowsByRow: DropRows = async (session, values) => {
   try {

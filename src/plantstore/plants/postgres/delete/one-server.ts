@@ -135,8 +135,8 @@ export const oneServer: Placement = placeOnOneServer(false);
 /** The same with records that are divided by day. */
 export const oneServerByDay: Placement = {
   ...placeOnOneServer(true),
-  // So it still drops more than twice as many as deletions with keys add at full load, which then lose a tenth of their
-  // rate. Without rests, they lose a quarter to a half of it.
+  // At full load deletions with keys then keep nine tenths of their rate, and twice as many records are dropped as they
+  // add, or more. Without rests they would lose a quarter to a half of it.
   dropRest: 4,
   days: {
     make: makeDays,
@@ -171,13 +171,13 @@ function placeOnOneServer(isByDay: boolean): Placement {
     findPlants,
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
     findKeyRecords: (session, keyed) => session.query(lookForKeysSql, [keysOf(keyed)]),
-    // Without days, records of all deletions leave this way.
+    // Without days, records of all deletions are dropped row by row: with rests, they could come faster than they go.
     dropRest: 0,
     days: undefined,
     dropOldRecords: async (session, keptMs, { max, fromUs = 0 }) => {
       const row = await dropRows(session, [`${keptMs} milliseconds`, max, fromUs]);
       const [count = 0, reachedUs = 0] = row.map(Number);
-      // Of a slice that a trigger keeps, none is dropped. One that is of a single moment would be the next one, too.
+      // A trigger may keep a whole slice. The next one begins behind it, unless all of it is of a single moment.
       return { count, isMore: count > 0 || reachedUs > fromUs, reachedUs };
     },
     // The settings of the server are checked with its schema.

@@ -46,8 +46,8 @@ export interface Placement {
   /** Returns key, plant, subject and, if they are durable, `seq` of the records with the keys of these deletions. */
   findKeyRecords(session: Session, keyed: readonly PendingDelete[]): Promise<readonly Row[]>;
   /**
-   * For how many times as long as it took to drop a slice of records the next one waits beside deletions, which would
-   * be slower; zero where dropping could then fall behind them.
+   * How long to rest after a slice of old records while there are deletions, which it slows down: a multiple of the
+   * time that the slice took. Zero where dropping could then fall behind them.
    */
   readonly dropRest: number;
   /** The partitions of deletion records by day; `undefined` where these are in one table. */
