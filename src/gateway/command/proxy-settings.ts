@@ -21,7 +21,7 @@ Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by 
   --service NAME           these services alone; NAME ends with * for all that begin so; may be repeated
   --rest OPTION            with this option of rest for all services, such as lenient; may be repeated
   --omit RPC               leaves an RPC out of REST, as package.Service.Method; may be repeated
-  --timeout-ms NUMBER      deadline of calls that set none
+  --timeout-ms NUMBER      deadline of unary calls that set none
   --timeout-max-ms NUMBER  longest deadline that callers can set
 
   --host ADDRESS           where to listen; default 127.0.0.1, :: for all addresses
