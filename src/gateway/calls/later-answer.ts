@@ -9,8 +9,8 @@ export interface AnswerTaker {
 }
 
 /**
- * The answer of a handler that comes later. The call that it answers is told in the middle of whatever brings it, which
- * spares the turn and the memory of a promise; for interceptors, and for anybody else, it is a promise.
+ * The answer of a handler that comes later. Its call takes it by {@link LaterAnswer.tell}, in the turn in which it
+ * comes and without the memory of a promise; interceptors, and anybody else, use it as a promise.
  */
 export class LaterAnswer implements Promise<Message> {
   #taker: AnswerTaker | undefined;
@@ -22,7 +22,7 @@ export class LaterAnswer implements Promise<Message> {
     return "Promise";
   }
 
-  /** Tells one taker of the answer, at once if it has come already. Instead of any use as a promise. */
+  /** Passes the answer on to one taker, at once if it has come already. Not for one that is used as a promise, too. */
   tell(taker: AnswerTaker): void {
     this.#taker = taker;
     this.#early?.(taker);

@@ -81,7 +81,7 @@ export function answerHead(
   return head;
 }
 
-/** The last head of prepared fields alone: nearly all answers within a second have the same one. */
+/** The last head whose fields were all prepared: nearly all answers within a second have the same one. */
 let last: {
   readonly httpStatus: number;
   readonly fields: readonly unknown[];
@@ -103,7 +103,7 @@ function isLast(
   return at === last.fields.length;
 }
 
-/** Returns what stands for a list in {@link last}; `undefined` for fields that may change. */
+/** Returns what {@link last} keeps of a list; `undefined` for fields that may change. */
 function preparedOrNone(list: HeaderFields): PreparedHeaderFields | "none" | undefined {
   if (list.length === 0) return "none";
   return list instanceof PreparedHeaderFields ? list : undefined;

@@ -194,7 +194,7 @@ export class Http1Connection implements RequestParts, BodySource {
     else if (due === "probe") this.#writer.continue();
     else if (due === "refuse" && stage === "head") this.#reader.refuse(timedOut());
     else if (due === "refuse") this.onBroken(stage === "body" ? timedOut() : clientGone());
-    // A client that has reset its connection is not seen while nothing is read, but by an empty write, which fails.
+    // While nothing is read, only a write shows that the client has reset the connection: even an empty one fails then.
     else if (this.socket.isPaused() && !this.#writer.congested) this.socket.write("");
   }
 

@@ -5,9 +5,8 @@ import type { Socket } from "node:net";
  * µs, and most of the time of a collection of young objects. Its `data` events get a view of that memory, to be used or
  * copied before they return, because the next read of any socket is written over it. `ownPiece` copies each piece.
  *
- * Node's `onread` is for sockets that connect, and no option of a server has it for those that are accepted. So it is
- * set here where node's constructor of sockets sets it. Under TLS, and where that place is another one or there is none,
- * nothing changes.
+ * Node's `onread` is for sockets that connect, and no option of a server has it for those that are accepted. So this
+ * sets what node's constructor of sockets sets for it. Under TLS, and where node keeps that elsewhere, nothing changes.
  */
 export function readInPlace(socket: Socket): void {
   const handle: unknown = Reflect.get(socket, "_handle");
@@ -21,7 +20,7 @@ export function readInPlace(socket: Socket): void {
   handle.useUserBuffer(memory);
 }
 
-/** The memory that is shared, and where node's sockets have what they read into, and what to call then. */
+/** The memory that is shared, and the keys under which a socket has what it reads into, and what it calls then. */
 interface Place {
   readonly memory: Buffer;
   readonly memoryKey: symbol;
@@ -35,7 +34,7 @@ function findPlace(socket: Socket): Place | undefined {
   const memoryKey = keys.find(({ description }) => description === "kBuffer");
   const callbackKey = keys.find(({ description }) => description === "kBufferCb");
   if (memoryKey === undefined || callbackKey === undefined) return undefined;
-  // Twice as large as what is read, so that no piece is so much of it that it is kept.
+  // Only half of it is read into, because a piece that is most of its buffer is kept as it is.
   const memory = Buffer.allocUnsafeSlow(2 * readBytesMax).subarray(0, readBytesMax);
   return { memory, memoryKey, callbackKey };
 }

@@ -31,8 +31,8 @@ export function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRec
   const { protocol, httpStatus, error, fields = [], procedure } = refusal;
   const wrongMethod = httpStatus === 405;
   // Clients of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default
-  // the status alone says that this was not a call; only a custom error record is sent. They never send a form or no
-  // type, though: these are a person's who has written `curl -d` or `curl -X POST`, and is told what is wrong.
+  // the status alone says that this was not a call; only a custom error record is sent. None of them sends a form or
+  // no content type, though: that is a person with `curl -d` or `curl -X POST`, who is told what is wrong.
   const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
   const { contentType } = exchange.common;
   const isPerson = !wrongMethod && (contentType === null || curlHint(contentType) !== "");

@@ -83,7 +83,7 @@ interface Entry<Value> {
   bytes: Buffer | undefined;
 }
 
-/** Returns whether an entry is that of bytes, as far as it has a copy of its own. */
+/** Returns whether an entry was decoded from these bytes; `false` as long as it has no copy of its bytes. */
 function isOf({ bytes: own }: Entry<unknown>, bytes: Buffer, from: number, to: number): boolean {
   const length = to - from;
   if (own?.byteLength !== length) return false;
