@@ -15,7 +15,7 @@ export async function cpuUsOfServer({ socketFolder }: PostgresServer): Promise<n
 }
 
 /** The same of the server whose first process this is. */
-export async function cpuUsOfChildren(first: number): Promise<number> {
+async function cpuUsOfChildren(first: number): Promise<number> {
   await sleep(endingMs);
   const server = statOf(String(first));
   const children = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && statOf(name).parent === String(first));

@@ -55,7 +55,7 @@ function writeText(results: readonly Result[]): string {
 }
 
 /** What was asked, what was expected and by which sentence, and what came. */
-export function writeFailure({ case: { id, level, title, sentence, request }, outcome, problems }: Result): string {
+function writeFailure({ case: { id, level, title, sentence, request }, outcome, problems }: Result): string {
   const body = request.json ?? request.text ?? request.base64;
   return [
     `${id} (${level}): ${title}`,

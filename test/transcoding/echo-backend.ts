@@ -22,7 +22,7 @@ const echoRegistry: ReturnType<typeof createRegistry> = createRegistry(
 );
 
 /** Registers the services of the echo contract (`conformance/README.md`). */
-export function echoRoutes(router: ConnectRouter): void {
+function echoRoutes(router: ConnectRouter): void {
   router.service(EchoService, {
     getScalar: echo,
     query: echo,

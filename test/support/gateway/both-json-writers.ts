@@ -24,7 +24,7 @@ const forms = styles.map((style) => ({
 }));
 
 /** Writes a message as JSON both ways, in each style. Throws unless both have the same text, or the same error. */
-export function writeJsonBothWays(desc: DescMessage, message: Message): Outcome {
+function writeJsonBothWays(desc: DescMessage, message: Message): Outcome {
   let outcome: Outcome = "refused";
   for (const [index, { made, closures }] of forms.entries()) {
     const one = attempt(() => JSON.stringify(made.of(desc).toJson(message)));

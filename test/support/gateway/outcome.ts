@@ -32,7 +32,7 @@ export function readWebTrailer(format: WireFormat, answer: HttpAnswer): Field[] 
 }
 
 /** Connect's code names with their numbers (https://connectrpc.com/docs/protocol, "Error codes"). */
-export const connectCodes: Readonly<Record<string, number>> = {
+const connectCodes: Readonly<Record<string, number>> = {
   canceled: 1,
   unknown: 2,
   invalid_argument: 3,
