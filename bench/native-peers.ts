@@ -32,7 +32,7 @@ interface Recipe {
 }
 
 const plants = [protoFolder, "--path", join(protoFolder, "plantstore")] as const;
-/** What buf is to generate the messages of the library of. */
+/** The arguments by which buf finds the messages of the library. */
 export const library: readonly string[] = [
   projectFolder,
   `--config=${join(testProtoFolder, "buf.workspace.yaml")}`,

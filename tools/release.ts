@@ -11,9 +11,9 @@ import { projectFolder as project, readManifest } from "./build/manifest.ts";
 // its last lines say how to publish, with a proof of where the tarballs were built. It refuses as long as the
 // package.json of the project does not say where the project is found.
 
-/** The package.json of all that is published, as paths from the project's folder, after those of what each needs. */
+/** The package.json of each package, as a path from the project's folder, after those of the packages that it needs. */
 export const manifests: readonly string[] = packageJson.workspaces.map((folder) => `${folder}/package.json`);
-/** The folders in dist/ of the same. */
+/** Their folders in dist/. */
 const packages = packageJson.workspaces.map((folder) => `./dist/${basename(folder)}`);
 
 /**
@@ -39,7 +39,7 @@ export function releaseManifest(text: string, before: string, version: string): 
 
 /** Returns a page or a file of deploy/ with the tarballs and the image of another version. */
 export function releaseNames(text: string, before: string, version: string): string {
-  // A name in Kubernetes may have no dots in all places.
+  // Some names in Kubernetes may have no dots.
   const names = ["-0.0.0.tgz", "plantstore:0.0.0", "newTag: 0.0.0", "plantstore-migrate-0-0-0"].map((name) =>
     [before, version].map((of) => name.replace("0.0.0", of).replace("0-0-0", of.replaceAll(".", "-"))),
   );

@@ -22,7 +22,7 @@ const timeout = 180_000;
 
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
-/** How much later than said a busy machine may be, in milliseconds, of which it stands still in none. */
+/** How much later than said a busy machine may be, in milliseconds in which it runs. */
 const marginMs = 4_000;
 
 /** Does work while something is wrong. */

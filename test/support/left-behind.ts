@@ -11,8 +11,7 @@ import { projectFolder } from "./process/child-program.ts";
 
 // Set up before each test file. When a file is over, nothing that `src` has begun meanwhile may go on: no timer, no
 // account of a budget, no listener of a signal, no window of a decoder, no bytes of a window of HTTP/2 that were not given
-// back, no connection. So a clean-up that is lost fails
-// the files that need it, although each of their answers is right.
+// back, no connection. So a clean-up that is lost fails the files that need it, although all their answers are right.
 
 /** Something that has begun. */
 interface Begun {
@@ -106,7 +105,7 @@ function countTimers(begin: Begin): void {
     });
   }
 
-  // One that begins again after each round goes on until it is cleared, although it is over between two of them.
+  // A timer that is refreshed goes on until it is cleared, although it is over between two rounds.
   const timers: object = Object.getPrototypeOf(setTimeout(() => undefined));
   watch(timers, "refresh", ({ self: timer, callers }) => {
     if (!(timer instanceof Object) || !ours.delete(timer)) return;

@@ -44,7 +44,7 @@ export function writeNodeCommands(built: string, paths: readonly string[]): void
   }
 }
 
-/** Makes the folder of a file in `node/`, and returns what the file, without its ending, loads from there. */
+/** Makes the folder of a file in `node/`, and returns the file's path without its ending, and what it is to load. */
 function nodeFile(built: string, path: string): Readonly<Record<"file" | "requirements" | "code", string>> {
   const file = join(built, "node", path);
   mkdirSync(dirname(file), { recursive: true });

@@ -21,7 +21,7 @@ export function readManifest(file: string): Manifest {
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-/** Returns those of exports or commands that are code, by their paths in the package without an ending. */
+/** Returns the paths in the package, without endings, of those exports or commands that are code. */
 export function pathsOf(files: Readonly<Record<string, string>> = {}): readonly string[] {
   return Object.values(files).flatMap((file) => pathOf(file) ?? []);
 }

@@ -8,7 +8,7 @@ interface TypeText {
   readonly path: string;
   readonly text: string;
   readonly value: JsonValue;
-  /** What any text is has none. */
+  /** Missing where every text is valid. */
   readonly noun?: string;
 }
 

@@ -32,7 +32,7 @@ const shallow = corpusGroups.flatMap((group) => group.rows).filter((row) => row.
 // Before 2.16, protobuf-es forgets a key `__proto__` of a map, which the upstream reads by it.
 const kept = shallow.filter((row) => isSince("@bufbuild/protobuf", "2.16") || !askedBy(row).includes('"__proto__":'));
 
-// How a request comes, the handler does not see: once is enough.
+// The handler does not see how a request came: once is enough.
 test.each(kept.map((row) => ({ ...row, asked: askedBy(row) })))("$rule: $asked", async (row) => {
   expectAnswer(await http2.exchange(toRequest(row)), row.want);
 });

@@ -28,7 +28,7 @@ function openFiles(): readonly string[] {
     try {
       return [readlinkSync(`/proc/self/fd/${fd}`)];
     } catch {
-      // It is that of the list, or closed since.
+      // The folder that is being listed, or a file that was closed meanwhile.
       return [];
     }
   });
