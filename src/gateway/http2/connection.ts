@@ -71,7 +71,7 @@ export abstract class FrameConnection<
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
   readonly #reader: FrameReader;
-  /** Whether chunks are freed once they are read. Only a socket makes a buffer for each; other streams may share theirs. */
+  /** Whether chunks are freed once they are read. A socket makes a buffer for each; other streams may share theirs. */
   readonly #freesChunks: boolean;
   /** Whether something has kept a view of the chunk that is being read. */
   #chunkKept = false;
