@@ -9,6 +9,7 @@ import {
   writeReport,
 } from "../../conformance/runner/index.ts";
 import { askedBy, corpusGroups, expectAnswer, toRequest } from "../gateway/corpus/asking.ts";
+import { type Http1Connection, openHttp1 } from "../support/carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../support/carriers/http2-connection.ts";
 import { waitLimitMs } from "../support/deadline.ts";
 import {
@@ -63,14 +64,22 @@ describe.each(echoServers)("before $name", ({ build, knownFailing }) => {
   });
 
   describe("in the corpus,", () => {
+    let http1: Http1Connection;
     let http2: Http2Connection;
 
     beforeAll(async () => {
       const { address } = opened.use(await startProxy(server.address, sinkFiles));
+      http1 = opened.use(await openHttp1(address));
       http2 = opened.use(await openHttp2(address));
     });
 
-    test.each(corpus)("$rule: $asked", async (row) => {
+    test.each(corpus.filter(({ only }) => only === undefined))("$rule: $asked over HTTP/1.1", async (row) => {
+      const request = toRequest(row);
+      http1.request(request);
+      expectAnswer(await http1.readAnswer(request.httpMethod), row.want);
+    });
+
+    test.each(corpus)("$rule: $asked over HTTP/2", async (row) => {
       expectAnswer(await http2.exchange(toRequest(row)), row.want);
     });
   });

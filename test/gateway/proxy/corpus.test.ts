@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, test } from "vitest";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts";
 import { Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
+import { type Http1Connection, openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../../support/carriers/http2-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../support/gateway/kitchen-sink.ts";
 import { isSince } from "../../support/peer-version.ts";
@@ -27,12 +28,27 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
 
-// The echo of a message of 100 levels has 101: more than readers of protobuf take.
-const shallow = corpusGroups.flatMap((group) => group.rows).filter((row) => row.rule !== "a path of 100 names");
-// Before 2.16, protobuf-es forgets a key `__proto__` of a map, which the upstream reads by it.
-const kept = shallow.filter((row) => isSince("@bufbuild/protobuf", "2.16") || !askedBy(row).includes('"__proto__":'));
+describe.each(corpusGroups)("in the corpus of $name, through a proxy,", ({ rows: group }) => {
+  // The echo of a message of 100 levels has 101: more than readers of protobuf take.
+  const shallow = group.filter((row) => row.rule !== "a path of 100 names");
+  // Before 2.16, protobuf-es forgets a key `__proto__` of a map, which the upstream reads by it.
+  const kept = shallow.filter((row) => isSince("@bufbuild/protobuf", "2.16") || !askedBy(row).includes('"__proto__":'));
+  const rows = kept.map((row) => ({ ...row, asked: askedBy(row) }));
+  let http1: Http1Connection;
 
-// The handler does not see how a request came: once is enough.
-test.each(kept.map((row) => ({ ...row, asked: askedBy(row) })))("$rule: $asked", async (row) => {
-  expectAnswer(await http2.exchange(toRequest(row)), row.want);
+  beforeAll(async () => {
+    http1 = await openHttp1(proxy.address);
+  });
+
+  afterAll(() => http1[Symbol.dispose]());
+
+  test.each(rows.filter((row) => row.only === undefined))("$rule: $asked over HTTP/1.1", async (row) => {
+    const request = toRequest(row);
+    http1.request(request);
+    expectAnswer(await http1.readAnswer(request.httpMethod), row.want);
+  });
+
+  test.each(rows)("$rule: $asked over HTTP/2", async (row) => {
+    expectAnswer(await http2.exchange(toRequest(row)), row.want);
+  });
 });
