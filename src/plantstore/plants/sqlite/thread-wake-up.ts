@@ -38,7 +38,7 @@ export class ThreadWakeUp {
     const announced = Atomics.load(this.#announced, 0);
     const waiting = receiveMessageOnPort(port);
     if (waiting !== undefined) return waiting.message;
-    if (awakeMs > 0) this.#stayAwake(announced, awakeMs);
+    if (timeoutMs >= 0 && awakeMs > 0) this.#stayAwake(announced, awakeMs);
     Atomics.wait(this.#announced, 0, announced, timeoutMs);
     return receiveMessageOnPort(port)?.message;
   }

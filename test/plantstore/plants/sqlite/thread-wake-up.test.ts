@@ -25,6 +25,15 @@ describe("ThreadWakeUp", () => {
     near.close();
   });
 
+  test("does not stay awake for a question when there is no time to wait for one", () => {
+    const { port1: near, port2: far } = new MessageChannel();
+    const load = vi.spyOn(Atomics, "load");
+    expect(new ThreadWakeUp().nextQuestion(far, -1, 1)).toBeUndefined();
+    expect(load).toHaveBeenCalledTimes(1);
+    load.mockRestore();
+    near.close();
+  });
+
   test("does not sleep through a question that comes when it has just looked for one", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const bell = new ThreadWakeUp();
