@@ -1,4 +1,4 @@
-import { allocateBuffer, concatBytes, noBytes } from "./bytes.ts";
+import { allocateBuffer, noBytes } from "./bytes.ts";
 import { freedBytesMin, hastenCollection } from "./free-memory.ts";
 
 /**
@@ -30,9 +30,15 @@ export class HeldBody {
 
   /** Removes and returns all that is held. */
   takeAll(): Uint8Array {
-    const pieces: Uint8Array[] = [];
-    for (let piece = this.shift(); piece !== undefined; piece = this.shift()) pieces.push(piece);
-    return pieces.length === 1 ? (pieces[0] as Uint8Array) : concatBytes(pieces);
+    if (this.#blocks.length === 1) return this.shift() as Uint8Array;
+    // Outside node's pool, so that a program can transfer it.
+    const whole = allocateBuffer(this.byteLength);
+    for (let at = 0; at < whole.byteLength;) {
+      const piece = this.shift() as Uint8Array;
+      whole.set(piece, at);
+      at += piece.byteLength;
+    }
+    return whole;
   }
 
   /** Copies as much of `bytes` as the last block takes, and returns how much. */

@@ -1,4 +1,5 @@
 import { GCProfiler } from "node:v8";
+import { isMarkedAsUntransferable } from "node:worker_threads";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HeldBody, heldBlockBytesMax, ownPiece } from "../../../src/gateway/carriers/held-body.ts";
@@ -22,6 +23,14 @@ test.each([
   const received: (number | undefined)[] = [];
   body.read(10, { announcedBytes: () => 0, received: (whole) => received.push(whole?.byteLength) });
   expect(received).toEqual([read]);
+});
+
+test.each([1, 2, 40])("%d pieces that are read as a whole can be transferred", (pieces) => {
+  const held = new HeldBody();
+  for (let added = 0; added < pieces; added++) held.add(chunk.subarray(0, 600));
+  const whole = held.takeAll();
+  expect([whole.byteLength, held.byteLength]).toEqual([600 * pieces, 0]);
+  expect(isMarkedAsUntransferable(whole.buffer)).toBe(false);
 });
 
 describe("a piece that is read at once", () => {
