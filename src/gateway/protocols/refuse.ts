@@ -31,11 +31,11 @@ export function writeRefusal(exchange: Exchange, refusal: Refusal, writeErrorRec
   const { protocol, httpStatus, error, fields = [], procedure } = refusal;
   const wrongMethod = httpStatus === 405;
   // Clients of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default
-  // the status alone says that this was not a call; only a custom error record is sent. None of them sends a form or
-  // no content type, though: that is a person with `curl -d` or `curl -X POST`, who is told what is wrong.
+  // the status alone says that this was not a call; only a custom error record is sent. None of them posts a form or no
+  // content type, though: that is a person with `curl -d` or `curl -X POST`, who is told what is wrong.
   const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
   const { contentType } = exchange.common;
-  const isPerson = !wrongMethod && (contentType === null || curlHint(contentType) !== "");
+  const isPerson = exchange.httpMethod === "POST" && (contentType === null || curlHint(contentType) !== "");
   if (noCall && !isPerson && writeErrorRecord.isDefault) return exchange.answer(httpStatus, fields, noBytes);
   if (refusal.connectStream !== undefined) return refuseConnectStream(exchange, refusal.connectStream, error);
   if (protocol === "connect") return refuseConnect(exchange, httpStatus, error, fields);

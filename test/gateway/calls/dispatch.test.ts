@@ -347,6 +347,7 @@ test.each([
   // To a stream, curl's JSON is no help.
   { asks: "a stream with that", contentType: form, procedure: recordReadingsProcedure, message: notSupported },
   { asks: "an RPC with no type", message: "the content type is missing" },
+  { asks: "an RPC by GET", httpMethod: "GET", procedure: getReadingProcedure, message: undefined },
   { asks: "an RPC with any other type", contentType: "text/plain", message: undefined },
   { asks: "an RPC with a form, by PUT", httpMethod: "PUT", contentType: form, httpStatus: 405, message: undefined },
 ])("to a person who asks $asks, the answer is $message", async (row) => {
