@@ -17,7 +17,7 @@ export type ReadErrorRecord = (body: JsonValue, httpStatus: number) => ConnectEr
 export interface ErrorStyle {
   readonly readErrorRecord: ReadErrorRecord | undefined;
   /** The types of error details in JSON. Those of other types are dropped, unless they come as bytes. */
-  readonly registry: Registry | undefined;
+  readonly registry: Registry;
 }
 
 /**
@@ -52,7 +52,7 @@ interface RecordFound {
   readonly details: ConnectError["details"];
 }
 
-function readRecord(outer: JsonObject, registry: Registry | undefined): RecordFound {
+function readRecord(outer: JsonObject, registry: Registry): RecordFound {
   // Google's APIs, and the streams of grpc-gateway, have the record in `error`.
   const record = isObject(outer["error"]) ? outer["error"] : outer;
   const { details = [] } = record;
@@ -73,14 +73,14 @@ function codeOf({ status, code, grpc_code: grpcCode, error }: JsonObject): Code 
   return [byName, code, grpcCode, error].find((each): each is Code => typeof each === "number" && each in Code);
 }
 
-function toDetail(detail: JsonValue, registry: Registry | undefined): ConnectError["details"] {
+function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"] {
   if (!isObject(detail)) return [];
   const { type, value, "@type": url } = detail;
   try {
     if (typeof type === "string" && typeof value === "string") return [{ type, value: base64Decode(value) }];
     if (typeof url !== "string") return [];
     const name = url.slice(url.lastIndexOf("/") + 1);
-    if (registry?.getMessage(name) !== undefined) {
+    if (registry.getMessage(name) !== undefined) {
       const options = { registry, unknownFields: "ignore" } as const;
       const any = readJsonExactly(AnySchema, undefined, JSON.stringify(detail), options);
       return [{ type: name, value: any.value, debug: detail }];

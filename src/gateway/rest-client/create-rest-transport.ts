@@ -10,7 +10,7 @@ import type {
   MessageShape,
   Registry,
 } from "@bufbuild/protobuf";
-import { create, isMessage } from "@bufbuild/protobuf";
+import { create, createRegistry, isMessage } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -23,6 +23,7 @@ import {
 } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { defaultReadMaxBytes, timerMsMax } from "../carriers/index.ts";
+import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
 import { selectorOf } from "../rest/index.ts";
 import type { ReadErrorRecord } from "./answer-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";
@@ -38,7 +39,10 @@ export interface RestTransportOptions {
   readonly interceptors?: readonly Interceptor[];
   /** What sends requests. Default: that of the runtime. */
   readonly fetch?: typeof fetch;
-  /** The types that a google.protobuf.Any and the details of an error may hold. */
+  /**
+   * The types that a google.protobuf.Any and the details of an error may hold; details also hold those of
+   * google/rpc/error_details.proto.
+   */
   readonly registry?: Registry;
   /** How JSON is read and written; unknown fields are ignored unless it says otherwise. Zeros are never written. */
   readonly jsonOptions?: Partial<JsonReadOptions & JsonWriteOptions>;
@@ -83,6 +87,7 @@ class RestTransport implements Transport {
     const { baseUrl, interceptors = [], registry, jsonOptions = {}, readErrorRecord, defaultTimeoutMs } = options;
     const { readMaxBytes = defaultReadMaxBytes, fetch = globalThis.fetch } = options;
     const known = registry ?? jsonOptions.registry;
+    const detailTypes = createRegistry(file_google_rpc_error_details, ...(known ? [known] : []));
     const { useProtoFieldName = false, enumAsInteger = false, ignoreUnknownFields = true } = jsonOptions;
     const base = readBaseUrl(baseUrl);
     // The fetch of a browser refuses to be a method of anything else.
@@ -97,7 +102,7 @@ class RestTransport implements Transport {
         read: { unknownFields: ignoreUnknownFields ? "ignore" : "reject", ...(known && { registry: known }) },
         registry: known,
       },
-      errors: { readErrorRecord, registry: known },
+      errors: { readErrorRecord, registry: detailTypes },
       readMaxBytes,
     });
     if (options.onUnbound !== "connect") return;

@@ -142,6 +142,15 @@ describe("error records", () => {
       want: { code: Code.InvalidArgument, details: [detail] },
     },
     {
+      name: "a detail of google/rpc/error_details.proto",
+      status: 400,
+      body: { code: 3, details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "STOP" }] },
+      want: {
+        code: Code.InvalidArgument,
+        details: [{ type: "google.rpc.ErrorInfo", value: Uint8Array.from(Buffer.from("\n\x04STOP")) }],
+      },
+    },
+    {
       name: "a detail of JSON that looks like bytes",
       status: 400,
       body: { code: 3, details: [{ "@type": "x/google.protobuf.StringValue", value: "CgF0" }] },
@@ -432,7 +441,7 @@ test("a call that fails once its signal is aborted fails because of that, whatev
       response.writeHead(200, { "content-type": "application/x-ndjson" }).write("{}\n");
   });
   const messages = { write: {}, read: {}, registry: undefined };
-  const errors = { readErrorRecord: undefined, registry: undefined };
+  const errors = { readErrorRecord: undefined, registry };
   const calls = new RestCalls({ baseUrl: server.baseUrl, fetch, messages, errors, readMaxBytes: 1_000 });
   const controller = new AbortController();
   const callOf = (desc: DescMethod) => {

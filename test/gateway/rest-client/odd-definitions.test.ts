@@ -185,7 +185,7 @@ test.each([
   const response = new Response(pieces, {
     headers: { "content-type": type },
   });
-  const errors = { readErrorRecord: undefined, registry: undefined };
+  const errors = { readErrorRecord: undefined, registry: createRegistry() };
   const seen: unknown[] = [];
   try {
     for await (const message of readAnswerStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
