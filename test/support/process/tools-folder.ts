@@ -1,13 +1,13 @@
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, join, resolve } from "node:path";
 
 /**
  * A folder outside of the checkout in which tools and builds of the tests are kept from one run to the next;
  * `PLANTSTORE_TOOLS` moves all of them.
  */
 export function toolsFolder(name: string): string {
-  const folder = join(process.env["PLANTSTORE_TOOLS"] ?? join(homedir(), ".cache", "plantstore-tests"), name);
+  const folder = resolve(process.env["PLANTSTORE_TOOLS"] || join(homedir(), ".cache", "plantstore-tests"), name);
   mkdirSync(folder, { recursive: true });
   return folder;
 }
