@@ -10,494 +10,164 @@ import { file_google_api_httpbody } from "../../../../src/gateway/gen/google/api
 import type { EmptySchema, FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
-
-/**
- * Describes the file catalog/v1/catalog.proto.
- */
 export const file_catalog_v1_catalog: GenFile = /*@__PURE__*/
   fileDesc("ChhjYXRhbG9nL3YxL2NhdGFsb2cucHJvdG8SCmNhdGFsb2cudjEiugIKBEJvb2sSDAoEbmFtZRgBIAEoCRINCgV0aXRsZRgCIAEoCRIlCgVzdGF0ZRgDIAEoDjIWLmNhdGFsb2cudjEuQm9vay5TdGF0ZRIOCgZzZXJpYWwYBCABKAMSDQoFY292ZXIYBSABKAwSLAoGbGFiZWxzGAYgAygLMhwuY2F0YWxvZy52MS5Cb29rLkxhYmVsc0VudHJ5EhAKBmF1dGhvchgHIAEoCUgAEhMKCXB1Ymxpc2hlchgIIAEoCUgAGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiQQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIRCg1TVEFURV9TSEVMVkVEEAESDgoKU1RBVEVfTEVOVBACQggKBm9yaWdpbiKeAQoETG9hbhIOCgZyZWFkZXIYASABKAkSJQoFc3RhdGUYAiABKA4yFi5jYXRhbG9nLnYxLkxvYW4uU3RhdGUSLAoIZHVlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEQoNU1RBVEVfUlVOTklORxABInAKEExpc3RCb29rc1JlcXVlc3QSDgoGcGFyZW50GAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJEiUKBXN0YXRlGAQgASgOMhYuY2F0YWxvZy52MS5Cb29rLlN0YXRlIk0KEUxpc3RCb29rc1Jlc3BvbnNlEh8KBWJvb2tzGAEgAygLMhAuY2F0YWxvZy52MS5Cb29rEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI1ChRCYXRjaEdldEJvb2tzUmVxdWVzdBIOCgZwYXJlbnQYASABKAkSDQoFbmFtZXMYAiADKAkiOAoVQmF0Y2hHZXRCb29rc1Jlc3BvbnNlEh8KBWJvb2tzGAEgAygLMhAuY2F0YWxvZy52MS5Cb29rIiMKEVdhdGNoQm9va3NSZXF1ZXN0Eg4KBnBhcmVudBgBIAEoCSIeCg5HZXRCb29rUmVxdWVzdBIMCgRuYW1lGAEgASgJIlQKEUNyZWF0ZUJvb2tSZXF1ZXN0Eg4KBnBhcmVudBgBIAEoCRIPCgdib29rX2lkGAIgASgJEh4KBGJvb2sYAyABKAsyEC5jYXRhbG9nLnYxLkJvb2siZAoRVXBkYXRlQm9va1JlcXVlc3QSHgoEYm9vaxgBIAEoCzIQLmNhdGFsb2cudjEuQm9vaxIvCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siIQoRRGVsZXRlQm9va1JlcXVlc3QSDAoEbmFtZRgBIAEoCSJdCg9MZW5kQm9va1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIOCgZyZWFkZXIYAiABKAkSLAoIZHVlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkIKDlB1dFNjYW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSIgoEc2NhbhgCIAEoCzIULmdvb2dsZS5hcGkuSHR0cEJvZHkiHgoOR2V0U2NhblJlcXVlc3QSDAoEbmFtZRgBIAEoCTLSCAoHQ2F0YWxvZxJuCglMaXN0Qm9va3MSHC5jYXRhbG9nLnYxLkxpc3RCb29rc1JlcXVlc3QaHS5jYXRhbG9nLnYxLkxpc3RCb29rc1Jlc3BvbnNlIiSC0+STAh4SHC92MS97cGFyZW50PXNoZWx2ZXMvKn0vYm9va3MSgwEKDUJhdGNoR2V0Qm9va3MSIC5jYXRhbG9nLnYxLkJhdGNoR2V0Qm9va3NSZXF1ZXN0GiEuY2F0YWxvZy52MS5CYXRjaEdldEJvb2tzUmVzcG9uc2UiLYLT5JMCJxIlL3YxL3twYXJlbnQ9c2hlbHZlcy8qfS9ib29rczpiYXRjaEdldBJrCgpXYXRjaEJvb2tzEh0uY2F0YWxvZy52MS5XYXRjaEJvb2tzUmVxdWVzdBoQLmNhdGFsb2cudjEuQm9vayIqgtPkkwIkEiIvdjEve3BhcmVudD1zaGVsdmVzLyp9L2Jvb2tzOndhdGNoMAESXQoHR2V0Qm9vaxIaLmNhdGFsb2cudjEuR2V0Qm9va1JlcXVlc3QaEC5jYXRhbG9nLnYxLkJvb2siJILT5JMCHhIcL3YxL3tuYW1lPXNoZWx2ZXMvKi9ib29rcy8qfRJpCgpDcmVhdGVCb29rEh0uY2F0YWxvZy52MS5DcmVhdGVCb29rUmVxdWVzdBoQLmNhdGFsb2cudjEuQm9vayIqgtPkkwIkOgRib29rIhwvdjEve3BhcmVudD1zaGVsdmVzLyp9L2Jvb2tzEm4KClVwZGF0ZUJvb2sSHS5jYXRhbG9nLnYxLlVwZGF0ZUJvb2tSZXF1ZXN0GhAuY2F0YWxvZy52MS5Cb29rIi+C0+STAik6BGJvb2syIS92MS97Ym9vay5uYW1lPXNoZWx2ZXMvKi9ib29rcy8qfRJpCgpEZWxldGVCb29rEh0uY2F0YWxvZy52MS5EZWxldGVCb29rUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIkgtPkkwIeKhwvdjEve25hbWU9c2hlbHZlcy8qL2Jvb2tzLyp9EmcKCExlbmRCb29rEhsuY2F0YWxvZy52MS5MZW5kQm9va1JlcXVlc3QaEC5jYXRhbG9nLnYxLkxvYW4iLILT5JMCJjoBKiIhL3YxL3tuYW1lPXNoZWx2ZXMvKi9ib29rcy8qfTpsZW5kEm4KB1B1dFNjYW4SGi5jYXRhbG9nLnYxLlB1dFNjYW5SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5Ii+C0+STAik6BHNjYW4aIS92MS97bmFtZT1zaGVsdmVzLyovYm9va3MvKn0vc2NhbhJmCgdHZXRTY2FuEhouY2F0YWxvZy52MS5HZXRTY2FuUmVxdWVzdBoULmdvb2dsZS5hcGkuSHR0cEJvZHkiKYLT5JMCIxIhL3YxL3tuYW1lPXNoZWx2ZXMvKi9ib29rcy8qfS9zY2FuYgZwcm90bzM", [file_google_api_annotations, file_google_api_httpbody, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
-
-/**
- * @generated from message catalog.v1.Book
- */
 export type Book = Message<"catalog.v1.Book"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: string title = 2;
-   */
   title: string;
-
-  /**
-   * @generated from field: catalog.v1.Book.State state = 3;
-   */
   state: Book_State;
-
-  /**
-   * @generated from field: int64 serial = 4;
-   */
   serial: bigint;
-
-  /**
-   * @generated from field: bytes cover = 5;
-   */
   cover: Uint8Array;
-
-  /**
-   * @generated from field: map<string, string> labels = 6;
-   */
   labels: { [key: string]: string };
-
-  /**
-   * @generated from oneof catalog.v1.Book.origin
-   */
   origin: {
-    /**
-     * @generated from field: string author = 7;
-     */
     value: string;
     case: "author";
   } | {
-    /**
-     * @generated from field: string publisher = 8;
-     */
     value: string;
     case: "publisher";
   } | { case: undefined; value?: undefined };
 };
-
-/**
- * Describes the message catalog.v1.Book.
- * Use `create(BookSchema)` to create a new message.
- */
 export const BookSchema: GenMessage<Book> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 0);
-
-/**
- * @generated from enum catalog.v1.Book.State
- */
 export const Book_State = {
-  /**
-   * @generated from enum value: STATE_UNSPECIFIED = 0;
-   */
   UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: STATE_SHELVED = 1;
-   */
   SHELVED: 1,
-
-  /**
-   * @generated from enum value: STATE_LENT = 2;
-   */
   LENT: 2,
 } as const;
-
-/**
- * @generated from enum catalog.v1.Book.State
- */
 export type Book_State = (typeof Book_State)[keyof typeof Book_State] | UnknownEnum;
-
-/**
- * Describes the enum catalog.v1.Book.State.
- */
 export const Book_StateSchema: GenEnum<Book_State> = /*@__PURE__*/
   enumDesc(file_catalog_v1_catalog, 0, 0);
-
-/**
- * @generated from message catalog.v1.Loan
- */
 export type Loan = Message<"catalog.v1.Loan"> & {
-  /**
-   * @generated from field: string reader = 1;
-   */
   reader: string;
-
-  /**
-   * @generated from field: catalog.v1.Loan.State state = 2;
-   */
   state: Loan_State;
-
-  /**
-   * @generated from field: google.protobuf.Timestamp due_time = 3;
-   */
   dueTime?: Timestamp | undefined;
 };
-
-/**
- * Describes the message catalog.v1.Loan.
- * Use `create(LoanSchema)` to create a new message.
- */
 export const LoanSchema: GenMessage<Loan> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 1);
-
-/**
- * @generated from enum catalog.v1.Loan.State
- */
 export const Loan_State = {
-  /**
-   * @generated from enum value: STATE_UNSPECIFIED = 0;
-   */
   UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: STATE_RUNNING = 1;
-   */
   RUNNING: 1,
 } as const;
-
-/**
- * @generated from enum catalog.v1.Loan.State
- */
 export type Loan_State = (typeof Loan_State)[keyof typeof Loan_State] | UnknownEnum;
-
-/**
- * Describes the enum catalog.v1.Loan.State.
- */
 export const Loan_StateSchema: GenEnum<Loan_State> = /*@__PURE__*/
   enumDesc(file_catalog_v1_catalog, 1, 0);
-
-/**
- * @generated from message catalog.v1.ListBooksRequest
- */
 export type ListBooksRequest = Message<"catalog.v1.ListBooksRequest"> & {
-  /**
-   * @generated from field: string parent = 1;
-   */
   parent: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken: string;
-
-  /**
-   * @generated from field: catalog.v1.Book.State state = 4;
-   */
   state: Book_State;
 };
-
-/**
- * Describes the message catalog.v1.ListBooksRequest.
- * Use `create(ListBooksRequestSchema)` to create a new message.
- */
 export const ListBooksRequestSchema: GenMessage<ListBooksRequest> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 2);
-
-/**
- * @generated from message catalog.v1.ListBooksResponse
- */
 export type ListBooksResponse = Message<"catalog.v1.ListBooksResponse"> & {
-  /**
-   * @generated from field: repeated catalog.v1.Book books = 1;
-   */
   books: Book[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken: string;
 };
-
-/**
- * Describes the message catalog.v1.ListBooksResponse.
- * Use `create(ListBooksResponseSchema)` to create a new message.
- */
 export const ListBooksResponseSchema: GenMessage<ListBooksResponse> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 3);
-
-/**
- * @generated from message catalog.v1.BatchGetBooksRequest
- */
 export type BatchGetBooksRequest = Message<"catalog.v1.BatchGetBooksRequest"> & {
-  /**
-   * @generated from field: string parent = 1;
-   */
   parent: string;
-
-  /**
-   * @generated from field: repeated string names = 2;
-   */
   names: string[];
 };
-
-/**
- * Describes the message catalog.v1.BatchGetBooksRequest.
- * Use `create(BatchGetBooksRequestSchema)` to create a new message.
- */
 export const BatchGetBooksRequestSchema: GenMessage<BatchGetBooksRequest> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 4);
-
-/**
- * @generated from message catalog.v1.BatchGetBooksResponse
- */
 export type BatchGetBooksResponse = Message<"catalog.v1.BatchGetBooksResponse"> & {
-  /**
-   * @generated from field: repeated catalog.v1.Book books = 1;
-   */
   books: Book[];
 };
-
-/**
- * Describes the message catalog.v1.BatchGetBooksResponse.
- * Use `create(BatchGetBooksResponseSchema)` to create a new message.
- */
 export const BatchGetBooksResponseSchema: GenMessage<BatchGetBooksResponse> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 5);
-
-/**
- * @generated from message catalog.v1.WatchBooksRequest
- */
 export type WatchBooksRequest = Message<"catalog.v1.WatchBooksRequest"> & {
-  /**
-   * @generated from field: string parent = 1;
-   */
   parent: string;
 };
-
-/**
- * Describes the message catalog.v1.WatchBooksRequest.
- * Use `create(WatchBooksRequestSchema)` to create a new message.
- */
 export const WatchBooksRequestSchema: GenMessage<WatchBooksRequest> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 6);
-
-/**
- * @generated from message catalog.v1.GetBookRequest
- */
 export type GetBookRequest = Message<"catalog.v1.GetBookRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
 };
-
-/**
- * Describes the message catalog.v1.GetBookRequest.
- * Use `create(GetBookRequestSchema)` to create a new message.
- */
 export const GetBookRequestSchema: GenMessage<GetBookRequest> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 7);
-
-/**
- * @generated from message catalog.v1.CreateBookRequest
- */
 export type CreateBookRequest = Message<"catalog.v1.CreateBookRequest"> & {
-  /**
-   * @generated from field: string parent = 1;
-   */
   parent: string;
-
-  /**
-   * @generated from field: string book_id = 2;
-   */
   bookId: string;
-
-  /**
-   * @generated from field: catalog.v1.Book book = 3;
-   */
   book?: Book | undefined;
 };
-
-/**
- * Describes the message catalog.v1.CreateBookRequest.
- * Use `create(CreateBookRequestSchema)` to create a new message.
- */
 export const CreateBookRequestSchema: GenMessage<CreateBookRequest> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 8);
-
-/**
- * @generated from message catalog.v1.UpdateBookRequest
- */
 export type UpdateBookRequest = Message<"catalog.v1.UpdateBookRequest"> & {
-  /**
-   * @generated from field: catalog.v1.Book book = 1;
-   */
   book?: Book | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask update_mask = 2;
-   */
   updateMask?: FieldMask | undefined;
 };
-
-/**
- * Describes the message catalog.v1.UpdateBookRequest.
- * Use `create(UpdateBookRequestSchema)` to create a new message.
- */
 export const UpdateBookRequestSchema: GenMessage<UpdateBookRequest> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 9);
-
-/**
- * @generated from message catalog.v1.DeleteBookRequest
- */
 export type DeleteBookRequest = Message<"catalog.v1.DeleteBookRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
 };
-
-/**
- * Describes the message catalog.v1.DeleteBookRequest.
- * Use `create(DeleteBookRequestSchema)` to create a new message.
- */
 export const DeleteBookRequestSchema: GenMessage<DeleteBookRequest> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 10);
-
-/**
- * @generated from message catalog.v1.LendBookRequest
- */
 export type LendBookRequest = Message<"catalog.v1.LendBookRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: string reader = 2;
-   */
   reader: string;
-
-  /**
-   * @generated from field: google.protobuf.Timestamp due_time = 3;
-   */
   dueTime?: Timestamp | undefined;
 };
-
-/**
- * Describes the message catalog.v1.LendBookRequest.
- * Use `create(LendBookRequestSchema)` to create a new message.
- */
 export const LendBookRequestSchema: GenMessage<LendBookRequest> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 11);
-
-/**
- * @generated from message catalog.v1.PutScanRequest
- */
 export type PutScanRequest = Message<"catalog.v1.PutScanRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: google.api.HttpBody scan = 2;
-   */
   scan?: HttpBody | undefined;
 };
-
-/**
- * Describes the message catalog.v1.PutScanRequest.
- * Use `create(PutScanRequestSchema)` to create a new message.
- */
 export const PutScanRequestSchema: GenMessage<PutScanRequest> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 12);
-
-/**
- * @generated from message catalog.v1.GetScanRequest
- */
 export type GetScanRequest = Message<"catalog.v1.GetScanRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
 };
-
-/**
- * Describes the message catalog.v1.GetScanRequest.
- * Use `create(GetScanRequestSchema)` to create a new message.
- */
 export const GetScanRequestSchema: GenMessage<GetScanRequest> = /*@__PURE__*/
   messageDesc(file_catalog_v1_catalog, 13);
-
-/**
- * @generated from service catalog.v1.Catalog
- */
 export const Catalog: GenService<{
-  /**
-   * @generated from rpc catalog.v1.Catalog.ListBooks
-   */
   listBooks: {
     methodKind: "unary";
     input: typeof ListBooksRequestSchema;
     output: typeof ListBooksResponseSchema;
   },
-  /**
-   * @generated from rpc catalog.v1.Catalog.BatchGetBooks
-   */
   batchGetBooks: {
     methodKind: "unary";
     input: typeof BatchGetBooksRequestSchema;
     output: typeof BatchGetBooksResponseSchema;
   },
-  /**
-   * @generated from rpc catalog.v1.Catalog.WatchBooks
-   */
   watchBooks: {
     methodKind: "server_streaming";
     input: typeof WatchBooksRequestSchema;
     output: typeof BookSchema;
   },
-  /**
-   * @generated from rpc catalog.v1.Catalog.GetBook
-   */
   getBook: {
     methodKind: "unary";
     input: typeof GetBookRequestSchema;
     output: typeof BookSchema;
   },
-  /**
-   * @generated from rpc catalog.v1.Catalog.CreateBook
-   */
   createBook: {
     methodKind: "unary";
     input: typeof CreateBookRequestSchema;
     output: typeof BookSchema;
   },
-  /**
-   * @generated from rpc catalog.v1.Catalog.UpdateBook
-   */
   updateBook: {
     methodKind: "unary";
     input: typeof UpdateBookRequestSchema;
     output: typeof BookSchema;
   },
-  /**
-   * @generated from rpc catalog.v1.Catalog.DeleteBook
-   */
   deleteBook: {
     methodKind: "unary";
     input: typeof DeleteBookRequestSchema;
     output: typeof EmptySchema;
   },
-  /**
-   * @generated from rpc catalog.v1.Catalog.LendBook
-   */
   lendBook: {
     methodKind: "unary";
     input: typeof LendBookRequestSchema;
     output: typeof LoanSchema;
   },
-  /**
-   * @generated from rpc catalog.v1.Catalog.PutScan
-   */
   putScan: {
     methodKind: "unary";
     input: typeof PutScanRequestSchema;
     output: typeof EmptySchema;
   },
-  /**
-   * @generated from rpc catalog.v1.Catalog.GetScan
-   */
   getScan: {
     methodKind: "unary";
     input: typeof GetScanRequestSchema;

@@ -10,188 +10,71 @@ import { file_google_api_httpbody } from "../../../../src/gateway/gen/google/api
 import type { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
-
-/**
- * Describes the file files/v1/files.proto.
- */
 export const file_files_v1_files: GenFile = /*@__PURE__*/
   fileDesc("ChRmaWxlcy92MS9maWxlcy5wcm90bxIIZmlsZXMudjEiHgoOR2V0RmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCSI4CgRQYXJ0EgwKBG5hbWUYASABKAkSIgoEZmlsZRgCIAEoCzIULmdvb2dsZS5hcGkuSHR0cEJvZHkiQgoOUHV0RmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIiCgRmaWxlGAIgASgLMhQuZ29vZ2xlLmFwaS5IdHRwQm9keSJPCg1VcGxvYWRSZXF1ZXN0EgwKBG5hbWUYASABKAkSIgoEZmlsZRgCIAEoCzIULmdvb2dsZS5hcGkuSHR0cEJvZHkSDAoEbm90ZRgDIAEoCSJSCg5VcGxvYWRSZXNwb25zZRIMCgRuYW1lGAEgASgJEgwKBG5vdGUYAiABKAkSFAoMY29udGVudF90eXBlGAMgASgJEg4KBmxlbmd0aBgEIAEoAzLSBAoLRmlsZVNlcnZpY2USUAoHR2V0RmlsZRIYLmZpbGVzLnYxLkdldEZpbGVSZXF1ZXN0GhQuZ29vZ2xlLmFwaS5IdHRwQm9keSIVgtPkkwIPEg0vZmlsZXMve25hbWV9ElAKB0dldFBhcnQSGC5maWxlcy52MS5HZXRGaWxlUmVxdWVzdBoOLmZpbGVzLnYxLlBhcnQiG4LT5JMCFWIEZmlsZRINL3BhcnRzL3tuYW1lfRJECgRFY2hvEhQuZ29vZ2xlLmFwaS5IdHRwQm9keRoULmdvb2dsZS5hcGkuSHR0cEJvZHkiEILT5JMCCjoBKiIFL2VjaG8SWAoHUHV0RmlsZRIYLmZpbGVzLnYxLlB1dEZpbGVSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IhuC0+STAhU6BGZpbGUaDS9maWxlcy97bmFtZX0SVwoIRG93bmxvYWQSGC5maWxlcy52MS5HZXRGaWxlUmVxdWVzdBoULmdvb2dsZS5hcGkuSHR0cEJvZHkiGYLT5JMCExIRL2Rvd25sb2Fkcy97bmFtZX0wARJcCgZVcGxvYWQSFy5maWxlcy52MS5VcGxvYWRSZXF1ZXN0GhguZmlsZXMudjEuVXBsb2FkUmVzcG9uc2UiHYLT5JMCFzoEZmlsZRoPL3VwbG9hZHMve25hbWV9KAESSAoEUGlwZRIULmdvb2dsZS5hcGkuSHR0cEJvZHkaFC5nb29nbGUuYXBpLkh0dHBCb2R5IhCC0+STAgo6ASoiBS9waXBlKAEwAWIGcHJvdG8z", [file_google_api_annotations, file_google_api_httpbody, file_google_protobuf_empty]);
-
-/**
- * @generated from message files.v1.GetFileRequest
- */
 export type GetFileRequest = Message<"files.v1.GetFileRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
 };
-
-/**
- * Describes the message files.v1.GetFileRequest.
- * Use `create(GetFileRequestSchema)` to create a new message.
- */
 export const GetFileRequestSchema: GenMessage<GetFileRequest> = /*@__PURE__*/
   messageDesc(file_files_v1_files, 0);
-
-/**
- * @generated from message files.v1.Part
- */
 export type Part = Message<"files.v1.Part"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: google.api.HttpBody file = 2;
-   */
   file?: HttpBody | undefined;
 };
-
-/**
- * Describes the message files.v1.Part.
- * Use `create(PartSchema)` to create a new message.
- */
 export const PartSchema: GenMessage<Part> = /*@__PURE__*/
   messageDesc(file_files_v1_files, 1);
-
-/**
- * @generated from message files.v1.PutFileRequest
- */
 export type PutFileRequest = Message<"files.v1.PutFileRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: google.api.HttpBody file = 2;
-   */
   file?: HttpBody | undefined;
 };
-
-/**
- * Describes the message files.v1.PutFileRequest.
- * Use `create(PutFileRequestSchema)` to create a new message.
- */
 export const PutFileRequestSchema: GenMessage<PutFileRequest> = /*@__PURE__*/
   messageDesc(file_files_v1_files, 2);
-
-/**
- * @generated from message files.v1.UploadRequest
- */
 export type UploadRequest = Message<"files.v1.UploadRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: google.api.HttpBody file = 2;
-   */
   file?: HttpBody | undefined;
-
-  /**
-   * @generated from field: string note = 3;
-   */
   note: string;
 };
-
-/**
- * Describes the message files.v1.UploadRequest.
- * Use `create(UploadRequestSchema)` to create a new message.
- */
 export const UploadRequestSchema: GenMessage<UploadRequest> = /*@__PURE__*/
   messageDesc(file_files_v1_files, 3);
-
-/**
- * @generated from message files.v1.UploadResponse
- */
 export type UploadResponse = Message<"files.v1.UploadResponse"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: string note = 2;
-   */
   note: string;
-
-  /**
-   * @generated from field: string content_type = 3;
-   */
   contentType: string;
-
-  /**
-   * @generated from field: int64 length = 4;
-   */
   length: bigint;
 };
-
-/**
- * Describes the message files.v1.UploadResponse.
- * Use `create(UploadResponseSchema)` to create a new message.
- */
 export const UploadResponseSchema: GenMessage<UploadResponse> = /*@__PURE__*/
   messageDesc(file_files_v1_files, 4);
-
-/**
- * @generated from service files.v1.FileService
- */
 export const FileService: GenService<{
-  /**
-   * @generated from rpc files.v1.FileService.GetFile
-   */
   getFile: {
     methodKind: "unary";
     input: typeof GetFileRequestSchema;
     output: typeof HttpBodySchema;
   },
-  /**
-   * @generated from rpc files.v1.FileService.GetPart
-   */
   getPart: {
     methodKind: "unary";
     input: typeof GetFileRequestSchema;
     output: typeof PartSchema;
   },
-  /**
-   * @generated from rpc files.v1.FileService.Echo
-   */
   echo: {
     methodKind: "unary";
     input: typeof HttpBodySchema;
     output: typeof HttpBodySchema;
   },
-  /**
-   * @generated from rpc files.v1.FileService.PutFile
-   */
   putFile: {
     methodKind: "unary";
     input: typeof PutFileRequestSchema;
     output: typeof EmptySchema;
   },
-  /**
-   * @generated from rpc files.v1.FileService.Download
-   */
   download: {
     methodKind: "server_streaming";
     input: typeof GetFileRequestSchema;
     output: typeof HttpBodySchema;
   },
-  /**
-   * @generated from rpc files.v1.FileService.Upload
-   */
   upload: {
     methodKind: "client_streaming";
     input: typeof UploadRequestSchema;
     output: typeof UploadResponseSchema;
   },
-  /**
-   * @generated from rpc files.v1.FileService.Pipe
-   */
   pipe: {
     methodKind: "bidi_streaming";
     input: typeof HttpBodySchema;

@@ -8,606 +8,205 @@ import { file_google_api_annotations } from "../../../../src/gateway/gen/google/
 import type { Any, Duration, Empty, EmptySchema, FieldMask, ListValue, NullValue, StringValue, Timestamp, Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_any, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
-
-/**
- * Describes the file kitchensink/v1/kitchen_sink.proto.
- */
 export const file_kitchensink_v1_kitchen_sink: GenFile = /*@__PURE__*/
   fileDesc("CiFraXRjaGVuc2luay92MS9raXRjaGVuX3NpbmsucHJvdG8SDmtpdGNoZW5zaW5rLnYxIncKBk5lc3RlZBIMCgR0ZXh0GAEgASgJEg4KBm51bWJlchgCIAEoAxIRCgRmbGFnGAMgASgISACIAQESDAoEdGFncxgEIAMoCRIlCgVpbm5lchgFIAEoCzIWLmtpdGNoZW5zaW5rLnYxLk5lc3RlZEIHCgVfZmxhZyLrFQoEU2luaxIQCghmX2RvdWJsZRgBIAEoARIPCgdmX2Zsb2F0GAIgASgCEg8KB2ZfaW50MzIYAyABKAUSDwoHZl9pbnQ2NBgEIAEoAxIQCghmX3VpbnQzMhgFIAEoDRIQCghmX3VpbnQ2NBgGIAEoBBIQCghmX3NpbnQzMhgHIAEoERIQCghmX3NpbnQ2NBgIIAEoEhIRCglmX2ZpeGVkMzIYCSABKAcSEQoJZl9maXhlZDY0GAogASgGEhIKCmZfc2ZpeGVkMzIYCyABKA8SEgoKZl9zZml4ZWQ2NBgMIAEoEBIOCgZmX2Jvb2wYDSABKAgSEAoIZl9zdHJpbmcYDiABKAkSDwoHZl9ieXRlcxgPIAEoDBIlCgZmX2VudW0YECABKA4yFS5raXRjaGVuc2luay52MS5Db2xvchIYCgttYXliZV9pbnQ2NBgUIAEoA0gBiAEBEhkKDG1heWJlX3N0cmluZxgVIAEoCUgCiAEBEhcKCm1heWJlX2Jvb2wYFiABKAhIA4gBARIuCgptYXliZV9lbnVtGBcgASgOMhUua2l0Y2hlbnNpbmsudjEuQ29sb3JIBIgBARILCgNpZHMYHiADKAMSDAoEdGFncxgfIAMoCRIlCgZjb2xvcnMYICADKA4yFS5raXRjaGVuc2luay52MS5Db2xvchINCgVibG9icxghIAMoDBInCgduZXN0ZWRzGCIgAygLMhYua2l0Y2hlbnNpbmsudjEuTmVzdGVkEikKBXRpbWVzGCMgAygLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgV3b3JkcxgkIAMoCzIcLmdvb2dsZS5wcm90b2J1Zi5TdHJpbmdWYWx1ZRIoCgdzdHJ1Y3RzGCUgAygLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBImCgZ2YWx1ZXMYJiADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDwoHZG91YmxlcxgnIAMoARIwCgZsYWJlbHMYKCADKAsyIC5raXRjaGVuc2luay52MS5TaW5rLkxhYmVsc0VudHJ5EjoKDG5lc3RlZF9ieV9pZBgpIAMoCzIkLmtpdGNoZW5zaW5rLnYxLlNpbmsuTmVzdGVkQnlJZEVudHJ5EjAKBmNvdW50cxgqIAMoCzIgLmtpdGNoZW5zaW5rLnYxLlNpbmsuQ291bnRzRW50cnkSMgoHcGFsZXR0ZRgrIAMoCzIhLmtpdGNoZW5zaW5rLnYxLlNpbmsuUGFsZXR0ZUVudHJ5EjwKDXZhbHVlX2J5X25hbWUYLCADKAsyJS5raXRjaGVuc2luay52MS5TaW5rLlZhbHVlQnlOYW1lRW50cnkSOgoMYmxvYl9ieV9uYW1lGC0gAygLMiQua2l0Y2hlbnNpbmsudjEuU2luay5CbG9iQnlOYW1lRW50cnkSJgoGbmVzdGVkGDIgASgLMhYua2l0Y2hlbnNpbmsudjEuTmVzdGVkEiMKBWNoaWxkGDMgASgLMhQua2l0Y2hlbnNpbmsudjEuU2luaxIlCgVlbXB0eRg0IAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eRIVCgtjaG9pY2VfdGV4dBg8IAEoCUgAEhcKDWNob2ljZV9udW1iZXIYPSABKANIABIvCg1jaG9pY2VfbmVzdGVkGD4gASgLMhYua2l0Y2hlbnNpbmsudjEuTmVzdGVkSAASLAoLY2hvaWNlX2VudW0YPyABKA4yFS5raXRjaGVuc2luay52MS5Db2xvckgAEjYKDmNob2ljZV93cmFwcGVyGEAgASgLMhwuZ29vZ2xlLnByb3RvYnVmLlN0cmluZ1ZhbHVlSAASMQoLY2hvaWNlX251bGwYQSABKA4yGi5nb29nbGUucHJvdG9idWYuTnVsbFZhbHVlSAASMAoNY2hvaWNlX3N0cnVjdBhCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIWCgxjaG9pY2VfYnl0ZXMYQyABKAxIABIuCgh3X2RvdWJsZRhGIAEoCzIcLmdvb2dsZS5wcm90b2J1Zi5Eb3VibGVWYWx1ZRIsCgd3X2Zsb2F0GEcgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkZsb2F0VmFsdWUSLAoHd19pbnQ2NBhIIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQ2NFZhbHVlEi4KCHdfdWludDY0GEkgASgLMhwuZ29vZ2xlLnByb3RvYnVmLlVJbnQ2NFZhbHVlEiwKB3dfaW50MzIYSiABKAsyGy5nb29nbGUucHJvdG9idWYuSW50MzJWYWx1ZRIuCgh3X3VpbnQzMhhLIAEoCzIcLmdvb2dsZS5wcm90b2J1Zi5VSW50MzJWYWx1ZRIqCgZ3X2Jvb2wYTCABKAsyGi5nb29nbGUucHJvdG9idWYuQm9vbFZhbHVlEi4KCHdfc3RyaW5nGE0gASgLMhwuZ29vZ2xlLnByb3RvYnVmLlN0cmluZ1ZhbHVlEiwKB3dfYnl0ZXMYTiABKAsyGy5nb29nbGUucHJvdG9idWYuQnl0ZXNWYWx1ZRIoCgR0aW1lGFAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghkdXJhdGlvbhhRIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIoCgRtYXNrGFIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxInCgZzdHJ1Y3QYUyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EiUKBXZhbHVlGFQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEigKBGxpc3QYVSABKAsyGi5nb29nbGUucHJvdG9idWYuTGlzdFZhbHVlEiEKA2FueRhWIAEoCzIULmdvb2dsZS5wcm90b2J1Zi5BbnkSLgoKbnVsbF92YWx1ZRhXIAEoDjIaLmdvb2dsZS5wcm90b2J1Zi5OdWxsVmFsdWUSHAoIb2RkX25hbWUYWiABKAlSCmN1c3RvbU5hbWUSFQoJbG9uZ190ZXh0GFsgASgDQgIwARIWCgpsb25nX3RleHRzGFwgAygDQgIwARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGkkKD05lc3RlZEJ5SWRFbnRyeRILCgNrZXkYASABKAMSJQoFdmFsdWUYAiABKAsyFi5raXRjaGVuc2luay52MS5OZXN0ZWQ6AjgBGi0KC0NvdW50c0VudHJ5EgsKA2tleRgBIAEoCBINCgV2YWx1ZRgCIAEoBToCOAEaRQoMUGFsZXR0ZUVudHJ5EgsKA2tleRgBIAEoCRIkCgV2YWx1ZRgCIAEoDjIVLmtpdGNoZW5zaW5rLnYxLkNvbG9yOgI4ARpKChBWYWx1ZUJ5TmFtZUVudHJ5EgsKA2tleRgBIAEoCRIlCgV2YWx1ZRgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZToCOAEaMQoPQmxvYkJ5TmFtZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoDDoCOAFCCAoGY2hvaWNlQg4KDF9tYXliZV9pbnQ2NEIPCg1fbWF5YmVfc3RyaW5nQg0KC19tYXliZV9ib29sQg0KC19tYXliZV9lbnVtIjcKBEVjaG8SCwoDcnBjGAEgASgJEiIKBHNpbmsYAiABKAsyFC5raXRjaGVuc2luay52MS5TaW5rKj4KBUNvbG9yEhUKEUNPTE9SX1VOU1BFQ0lGSUVEEAASDQoJQ09MT1JfUkVEEAESDwoLQ09MT1JfR1JFRU4QAjLJGQoLS2l0Y2hlblNpbmsSuQUKBVR5cGVzEhQua2l0Y2hlbnNpbmsudjEuU2luaxoULmtpdGNoZW5zaW5rLnYxLkVjaG8igwWC0+STAvwEWhUSEy92MS9mbG9hdC97Zl9mbG9hdH1aFRITL3YxL2ludDMyL3tmX2ludDMyfVoVEhMvdjEvaW50NjQve2ZfaW50NjR9WhcSFS92MS91aW50MzIve2ZfdWludDMyfVoXEhUvdjEvdWludDY0L3tmX3VpbnQ2NH1aFxIVL3YxL3NpbnQzMi97Zl9zaW50MzJ9WhcSFS92MS9zaW50NjQve2Zfc2ludDY0fVoZEhcvdjEvZml4ZWQzMi97Zl9maXhlZDMyfVoZEhcvdjEvZml4ZWQ2NC97Zl9maXhlZDY0fVobEhkvdjEvc2ZpeGVkMzIve2Zfc2ZpeGVkMzJ9WhsSGS92MS9zZml4ZWQ2NC97Zl9zZml4ZWQ2NH1aExIRL3YxL2Jvb2wve2ZfYm9vbH1aFxIVL3YxL3N0cmluZy97Zl9zdHJpbmd9WhUSEy92MS9ieXRlcy97Zl9ieXRlc31aExIRL3YxL2VudW0ve2ZfZW51bX1aGRIXL3YxL21heWJlL3ttYXliZV9pbnQ2NH1aFxIVL3YxL3dyYXBwZXIve3dfaW50NjR9WhESDy92MS90aW1lL3t0aW1lfVoZEhcvdjEvZHVyYXRpb24ve2R1cmF0aW9ufVoREg8vdjEvbWFzay97bWFza31aHBIaL3YxL2Nob2ljZS97Y2hvaWNlX251bWJlcn1aJBIiL3YxL2Nob2ljZVdyYXBwZXIve2Nob2ljZV93cmFwcGVyfVoaEhgvdjEvbG9uZ1RleHQve2xvbmdfdGV4dH1aGxIZL3YxL2N1c3RvbU5hbWUve29kZF9uYW1lfRIVL3YxL2RvdWJsZS97Zl9kb3VibGV9EkYKBVF1ZXJ5EhQua2l0Y2hlbnNpbmsudjEuU2luaxoULmtpdGNoZW5zaW5rLnYxLkVjaG8iEYLT5JMCCxIJL3YxL3F1ZXJ5EkoKBkNyZWF0ZRIULmtpdGNoZW5zaW5rLnYxLlNpbmsaFC5raXRjaGVuc2luay52MS5FY2hvIhSC0+STAg46ASoiCS92MS9zaW5rcxKaAQoHUmVwbGFjZRIULmtpdGNoZW5zaW5rLnYxLlNpbmsaFC5raXRjaGVuc2luay52MS5FY2hvImOC0+STAl06ASpaIzoBKhoeL3YxL25lc3RlZC97bmVzdGVkLnRleHR9L3NpbmtzWh46ASoaGS92MS9jaG9pY2VzL3tjaG9pY2VfdGV4dH0aEy92MS9zaW5rcy97Zl9pbnQ2NH0SpgMKBlVwZGF0ZRIULmtpdGNoZW5zaW5rLnYxLlNpbmsaFC5raXRjaGVuc2luay52MS5FY2hvIu8CgtPkkwLoAjoGbmVzdGVkWi06Bm5lc3RlZDIjL3YxL2lubmVyL3tuZXN0ZWQuaW5uZXIuaW5uZXIudGV4dH1aIDoFY2hpbGQyFy92MS9jaGlsZHJlbi97Zl9zdHJpbmd9WhU6BHRhZ3MyDS92MS9ib2R5L3RhZ3NaGzoHbmVzdGVkczIQL3YxL2JvZHkvbmVzdGVkc1oZOgZsYWJlbHMyDy92MS9ib2R5L2xhYmVsc1oZOgdmX2ludDY0Mg4vdjEvYm9keS9pbnQ2NFoVOgR0aW1lMg0vdjEvYm9keS90aW1lWhc6BXZhbHVlMg4vdjEvYm9keS92YWx1ZVoZOgZzdHJ1Y3QyDy92MS9ib2R5L3N0cnVjdFocOgh3X3N0cmluZzIQL3YxL2JvZHkvd3JhcHBlclogOg1jaG9pY2VfbmVzdGVkMg8vdjEvYm9keS9jaG9pY2UyGC92MS9uZXN0ZWQve25lc3RlZC50ZXh0fRKjAgoIU2VnbWVudHMSFC5raXRjaGVuc2luay52MS5TaW5rGhQua2l0Y2hlbnNpbmsudjEuRWNobyLqAYLT5JMC4wFaGRIXL3YxL2ZpbGVzL3tmX3N0cmluZz0qKn1aHBIaL3YxL3tuZXN0ZWQudGV4dD10cmVlcy8qKn1aEBIOL3YxL3dpbGQvKi9lbmRaDxINL3YxL3dpbGRlci8qKlokEiIvdjEvcGFpcnMve2Zfc3RyaW5nfS97bmVzdGVkLnRleHR9WhsSGS92MS9maXhlZC97Zl9zdHJpbmc9b25seX1aIBIeL3YxL2VzYyU2MXBlZC9hJTJGYi97Zl9zdHJpbmd9EiAvdjEve2Zfc3RyaW5nPXNoZWx2ZXMvKi9ib29rcy8qfRJYCglNYXRjaFJlc3QSFC5raXRjaGVuc2luay52MS5TaW5rGhQua2l0Y2hlbnNpbmsudjEuRWNobyIfgtPkkwIZEhcvdjEvbWF0Y2gve2Zfc3RyaW5nPSoqfRKUAQoITWF0Y2hPbmUSFC5raXRjaGVuc2luay52MS5TaW5rGhQua2l0Y2hlbnNpbmsudjEuRWNobyJcgtPkkwJWWhYqFC92MS9tYXRjaC97Zl9zdHJpbmd9WiYSJC92MS9tYXRjaC97Zl9zdHJpbmd9L3gve25lc3RlZC50ZXh0fRIUL3YxL21hdGNoL3tmX3N0cmluZ30SZAoMTWF0Y2hMaXRlcmFsEhQua2l0Y2hlbnNpbmsudjEuU2luaxoULmtpdGNoZW5zaW5rLnYxLkVjaG8iKILT5JMCIloSEhAvdjEvbWF0Y2gvbWUveS96EgwvdjEvbWF0Y2gvbWUSbgoFUGxhaW4SFC5raXRjaGVuc2luay52MS5TaW5rGhQua2l0Y2hlbnNpbmsudjEuRWNobyI5gtPkkwIzWhsSGS92MS9hcmNoaXZlL3tmX3N0cmluZz0qKn0SFC92MS92ZXJicy97Zl9zdHJpbmd9EqwBCgVDbG9zZRIULmtpdGNoZW5zaW5rLnYxLlNpbmsaFC5raXRjaGVuc2luay52MS5FY2hvIneC0+STAnE6ASpaGxIZL3YxL3ZlcmJzL3tmX3N0cmluZ306cGVla1oREg8vdjEvdmVyYnM6Y291bnRaIBIeL3YxL2FyY2hpdmUve2Zfc3RyaW5nPSoqfTpsaXN0IhovdjEvdmVyYnMve2Zfc3RyaW5nfTpjbG9zZRKAAQoGQ3VzdG9tEhQua2l0Y2hlbnNpbmsudjEuU2luaxoULmtpdGNoZW5zaW5rLnYxLkVjaG8iSoLT5JMCRFofQh0KBEhFQUQSFS92MS9jdXN0b20ve2Zfc3RyaW5nfUIhCghQUk9QRklORBIVL3YxL2N1c3RvbS97Zl9zdHJpbmd9ElIKA0FueRIULmtpdGNoZW5zaW5rLnYxLlNpbmsaFC5raXRjaGVuc2luay52MS5FY2hvIh+C0+STAhlCFwoBKhISL3YxL2FueS97Zl9zdHJpbmd9EvICCg5SZXNwb25zZU5lc3RlZBIULmtpdGNoZW5zaW5rLnYxLlNpbmsaFC5raXRjaGVuc2luay52MS5TaW5rIrMCgtPkkwKsAloZYgR0YWdzEhEvdjEvcmVzcG9uc2UvdGFnc1odYgZsYWJlbHMSEy92MS9yZXNwb25zZS9sYWJlbHNaH2IIZl9zdHJpbmcSEy92MS9yZXNwb25zZS9zdHJpbmdaHWIHZl9pbnQ2NBISL3YxL3Jlc3BvbnNlL2ludDY0Wh1iB2ZfYnl0ZXMSEi92MS9yZXNwb25zZS9ieXRlc1obYgZmX2VudW0SES92MS9yZXNwb25zZS9lbnVtWhtiBmZfYm9vbBIRL3YxL3Jlc3BvbnNlL2Jvb2xaH2IHd19pbnQ2NBIUL3YxL3Jlc3BvbnNlL3dyYXBwZXJaGWIEdGltZRIRL3YxL3Jlc3BvbnNlL3RpbWViBm5lc3RlZBITL3YxL3Jlc3BvbnNlL25lc3RlZBJ2CgZSZW1vdmUSFC5raXRjaGVuc2luay52MS5TaW5rGhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5Ij6QAgKC0+STAjVaHjoGbmVzdGVkKhQvdjEvYm9kaWVzL3tmX2ludDY0fSoTL3YxL3NpbmtzL3tmX2ludDY0fRJOCgRGYWlsEhQua2l0Y2hlbnNpbmsudjEuU2luaxoULmtpdGNoZW5zaW5rLnYxLkVjaG8iGoLT5JMCFBISL3YxL2ZhaWwve2ZfaW50MzJ9Ej0KBFJvb3QSFC5raXRjaGVuc2luay52MS5TaW5rGhQua2l0Y2hlbnNpbmsudjEuRWNobyIJgtPkkwIDEgEvEjUKB1VuYm91bmQSFC5raXRjaGVuc2luay52MS5TaW5rGhQua2l0Y2hlbnNpbmsudjEuRWNob2IGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_any, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_protobuf_wrappers]);
-
-/**
- * @generated from message kitchensink.v1.Nested
- */
 export type Nested = Message<"kitchensink.v1.Nested"> & {
-  /**
-   * @generated from field: string text = 1;
-   */
   text: string;
-
-  /**
-   * @generated from field: int64 number = 2;
-   */
   number: bigint;
-
-  /**
-   * @generated from field: optional bool flag = 3;
-   */
   flag?: boolean | undefined;
-
-  /**
-   * @generated from field: repeated string tags = 4;
-   */
   tags: string[];
-
-  /**
-   * @generated from field: kitchensink.v1.Nested inner = 5;
-   */
   inner?: Nested | undefined;
 };
-
-/**
- * Describes the message kitchensink.v1.Nested.
- * Use `create(NestedSchema)` to create a new message.
- */
 export const NestedSchema: GenMessage<Nested> = /*@__PURE__*/
   messageDesc(file_kitchensink_v1_kitchen_sink, 0);
-
-/**
- * @generated from message kitchensink.v1.Sink
- */
 export type Sink = Message<"kitchensink.v1.Sink"> & {
-  /**
-   * @generated from field: double f_double = 1;
-   */
   fDouble: number;
-
-  /**
-   * @generated from field: float f_float = 2;
-   */
   fFloat: number;
-
-  /**
-   * @generated from field: int32 f_int32 = 3;
-   */
   fInt32: number;
-
-  /**
-   * @generated from field: int64 f_int64 = 4;
-   */
   fInt64: bigint;
-
-  /**
-   * @generated from field: uint32 f_uint32 = 5;
-   */
   fUint32: number;
-
-  /**
-   * @generated from field: uint64 f_uint64 = 6;
-   */
   fUint64: bigint;
-
-  /**
-   * @generated from field: sint32 f_sint32 = 7;
-   */
   fSint32: number;
-
-  /**
-   * @generated from field: sint64 f_sint64 = 8;
-   */
   fSint64: bigint;
-
-  /**
-   * @generated from field: fixed32 f_fixed32 = 9;
-   */
   fFixed32: number;
-
-  /**
-   * @generated from field: fixed64 f_fixed64 = 10;
-   */
   fFixed64: bigint;
-
-  /**
-   * @generated from field: sfixed32 f_sfixed32 = 11;
-   */
   fSfixed32: number;
-
-  /**
-   * @generated from field: sfixed64 f_sfixed64 = 12;
-   */
   fSfixed64: bigint;
-
-  /**
-   * @generated from field: bool f_bool = 13;
-   */
   fBool: boolean;
-
-  /**
-   * @generated from field: string f_string = 14;
-   */
   fString: string;
-
-  /**
-   * @generated from field: bytes f_bytes = 15;
-   */
   fBytes: Uint8Array;
-
-  /**
-   * @generated from field: kitchensink.v1.Color f_enum = 16;
-   */
   fEnum: Color;
-
-  /**
-   * @generated from field: optional int64 maybe_int64 = 20;
-   */
   maybeInt64?: bigint | undefined;
-
-  /**
-   * @generated from field: optional string maybe_string = 21;
-   */
   maybeString?: string | undefined;
-
-  /**
-   * @generated from field: optional bool maybe_bool = 22;
-   */
   maybeBool?: boolean | undefined;
-
-  /**
-   * @generated from field: optional kitchensink.v1.Color maybe_enum = 23;
-   */
   maybeEnum?: Color | undefined;
-
-  /**
-   * @generated from field: repeated int64 ids = 30;
-   */
   ids: bigint[];
-
-  /**
-   * @generated from field: repeated string tags = 31;
-   */
   tags: string[];
-
-  /**
-   * @generated from field: repeated kitchensink.v1.Color colors = 32;
-   */
   colors: Color[];
-
-  /**
-   * @generated from field: repeated bytes blobs = 33;
-   */
   blobs: Uint8Array[];
-
-  /**
-   * @generated from field: repeated kitchensink.v1.Nested nesteds = 34;
-   */
   nesteds: Nested[];
-
-  /**
-   * @generated from field: repeated google.protobuf.Timestamp times = 35;
-   */
   times: Timestamp[];
-
-  /**
-   * @generated from field: repeated google.protobuf.StringValue words = 36;
-   */
   words: StringValue[];
-
-  /**
-   * @generated from field: repeated google.protobuf.Struct structs = 37;
-   */
   structs: JsonObject[];
-
-  /**
-   * @generated from field: repeated google.protobuf.Value values = 38;
-   */
   values: Value[];
-
-  /**
-   * @generated from field: repeated double doubles = 39;
-   */
   doubles: number[];
-
-  /**
-   * @generated from field: map<string, string> labels = 40;
-   */
   labels: { [key: string]: string };
-
-  /**
-   * @generated from field: map<int64, kitchensink.v1.Nested> nested_by_id = 41;
-   */
   nestedById: { [key: string]: Nested };
-
-  /**
-   * @generated from field: map<bool, int32> counts = 42;
-   */
   counts: { [key: string]: number };
-
-  /**
-   * @generated from field: map<string, kitchensink.v1.Color> palette = 43;
-   */
   palette: { [key: string]: Color };
-
-  /**
-   * @generated from field: map<string, google.protobuf.Value> value_by_name = 44;
-   */
   valueByName: { [key: string]: Value };
-
-  /**
-   * @generated from field: map<string, bytes> blob_by_name = 45;
-   */
   blobByName: { [key: string]: Uint8Array };
-
-  /**
-   * @generated from field: kitchensink.v1.Nested nested = 50;
-   */
   nested?: Nested | undefined;
-
-  /**
-   * @generated from field: kitchensink.v1.Sink child = 51;
-   */
   child?: Sink | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Empty empty = 52;
-   */
   empty?: Empty | undefined;
-
-  /**
-   * @generated from oneof kitchensink.v1.Sink.choice
-   */
   choice: {
-    /**
-     * @generated from field: string choice_text = 60;
-     */
     value: string;
     case: "choiceText";
   } | {
-    /**
-     * @generated from field: int64 choice_number = 61;
-     */
     value: bigint;
     case: "choiceNumber";
   } | {
-    /**
-     * @generated from field: kitchensink.v1.Nested choice_nested = 62;
-     */
     value: Nested;
     case: "choiceNested";
   } | {
-    /**
-     * @generated from field: kitchensink.v1.Color choice_enum = 63;
-     */
     value: Color;
     case: "choiceEnum";
   } | {
-    /**
-     * @generated from field: google.protobuf.StringValue choice_wrapper = 64;
-     */
     value: StringValue;
     case: "choiceWrapper";
   } | {
-    /**
-     * @generated from field: google.protobuf.NullValue choice_null = 65;
-     */
     value: NullValue;
     case: "choiceNull";
   } | {
-    /**
-     * @generated from field: google.protobuf.Struct choice_struct = 66;
-     */
     value: JsonObject;
     case: "choiceStruct";
   } | {
-    /**
-     * @generated from field: bytes choice_bytes = 67;
-     */
     value: Uint8Array;
     case: "choiceBytes";
   } | { case: undefined; value?: undefined };
-
-  /**
-   * @generated from field: google.protobuf.DoubleValue w_double = 70;
-   */
   wDouble?: number | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FloatValue w_float = 71;
-   */
   wFloat?: number | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Int64Value w_int64 = 72;
-   */
   wInt64?: bigint | undefined;
-
-  /**
-   * @generated from field: google.protobuf.UInt64Value w_uint64 = 73;
-   */
   wUint64?: bigint | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Int32Value w_int32 = 74;
-   */
   wInt32?: number | undefined;
-
-  /**
-   * @generated from field: google.protobuf.UInt32Value w_uint32 = 75;
-   */
   wUint32?: number | undefined;
-
-  /**
-   * @generated from field: google.protobuf.BoolValue w_bool = 76;
-   */
   wBool?: boolean | undefined;
-
-  /**
-   * @generated from field: google.protobuf.StringValue w_string = 77;
-   */
   wString?: string | undefined;
-
-  /**
-   * @generated from field: google.protobuf.BytesValue w_bytes = 78;
-   */
   wBytes?: Uint8Array | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Timestamp time = 80;
-   */
   time?: Timestamp | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Duration duration = 81;
-   */
   duration?: Duration | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask mask = 82;
-   */
   mask?: FieldMask | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Struct struct = 83;
-   */
   struct?: JsonObject | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Value value = 84;
-   */
   value?: Value | undefined;
-
-  /**
-   * @generated from field: google.protobuf.ListValue list = 85;
-   */
   list?: ListValue | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Any any = 86;
-   */
   any?: Any | undefined;
-
-  /**
-   * @generated from field: google.protobuf.NullValue null_value = 87;
-   */
   nullValue: NullValue;
-
-  /**
-   * @generated from field: string odd_name = 90 [json_name = "customName"];
-   */
   oddName: string;
-
-  /**
-   * @generated from field: int64 long_text = 91 [jstype = JS_STRING];
-   */
   longText: string;
-
-  /**
-   * @generated from field: repeated int64 long_texts = 92 [jstype = JS_STRING];
-   */
   longTexts: string[];
 };
-
-/**
- * Describes the message kitchensink.v1.Sink.
- * Use `create(SinkSchema)` to create a new message.
- */
 export const SinkSchema: GenMessage<Sink> = /*@__PURE__*/
   messageDesc(file_kitchensink_v1_kitchen_sink, 1);
-
-/**
- * @generated from message kitchensink.v1.Echo
- */
 export type Echo = Message<"kitchensink.v1.Echo"> & {
-  /**
-   * @generated from field: string rpc = 1;
-   */
   rpc: string;
-
-  /**
-   * @generated from field: kitchensink.v1.Sink sink = 2;
-   */
   sink?: Sink | undefined;
 };
-
-/**
- * Describes the message kitchensink.v1.Echo.
- * Use `create(EchoSchema)` to create a new message.
- */
 export const EchoSchema: GenMessage<Echo> = /*@__PURE__*/
   messageDesc(file_kitchensink_v1_kitchen_sink, 2);
-
-/**
- * @generated from enum kitchensink.v1.Color
- */
 export const Color = {
-  /**
-   * @generated from enum value: COLOR_UNSPECIFIED = 0;
-   */
   UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: COLOR_RED = 1;
-   */
   RED: 1,
-
-  /**
-   * @generated from enum value: COLOR_GREEN = 2;
-   */
   GREEN: 2,
 } as const;
-
-/**
- * @generated from enum kitchensink.v1.Color
- */
 export type Color = (typeof Color)[keyof typeof Color] | UnknownEnum;
-
-/**
- * Describes the enum kitchensink.v1.Color.
- */
 export const ColorSchema: GenEnum<Color> = /*@__PURE__*/
   enumDesc(file_kitchensink_v1_kitchen_sink, 0);
-
-/**
- * @generated from service kitchensink.v1.KitchenSink
- */
 export const KitchenSink: GenService<{
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Types
-   */
   types: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Query
-   */
   query: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Create
-   */
   create: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Replace
-   */
   replace: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Update
-   */
   update: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Segments
-   */
   segments: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.MatchRest
-   */
   matchRest: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.MatchOne
-   */
   matchOne: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.MatchLiteral
-   */
   matchLiteral: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Plain
-   */
   plain: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Close
-   */
   close: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Custom
-   */
   custom: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Any
-   */
   any: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.ResponseNested
-   */
   responseNested: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof SinkSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Remove
-   */
   remove: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EmptySchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Fail
-   */
   fail: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Root
-   */
   root: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.KitchenSink.Unbound
-   */
   unbound: {
     methodKind: "unary";
     input: typeof SinkSchema;

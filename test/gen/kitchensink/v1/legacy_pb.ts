@@ -8,128 +8,41 @@ import { file_google_api_annotations } from "../../../../src/gateway/gen/google/
 import type { Any, FieldMask } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_any, file_google_protobuf_field_mask, file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
-
-/**
- * Describes the file kitchensink/v1/legacy.proto.
- */
 export const file_kitchensink_v1_legacy: GenFile = /*@__PURE__*/
   fileDesc("ChtraXRjaGVuc2luay92MS9sZWdhY3kucHJvdG8SDmtpdGNoZW5zaW5rLnYxIukDCgZMZWdhY3kSDAoEbmFtZRgBIAIoCRIkCgVzaGFkZRgCIAEoDjIVLmtpdGNoZW5zaW5rLnYxLlNoYWRlEiUKBnNoYWRlcxgDIAMoDjIVLmtpdGNoZW5zaW5rLnYxLlNoYWRlEhEKBm51bWJlchgEIAEoBToBNxIlCgVjaGlsZBgFIAEoCzIWLmtpdGNoZW5zaW5rLnYxLkxlZ2FjeRIoCghjaGlsZHJlbhgGIAMoCzIWLmtpdGNoZW5zaW5rLnYxLkxlZ2FjeRIzCgdieV9uYW1lGAcgAygLMiIua2l0Y2hlbnNpbmsudjEuTGVnYWN5LkJ5TmFtZUVudHJ5Ei8KDWNob2ljZV9sZWdhY3kYCCABKAsyFi5raXRjaGVuc2luay52MS5MZWdhY3lIABIVCgtjaG9pY2VfdGV4dBgJIAEoCUgAEiEKA2FueRgKIAEoCzIULmdvb2dsZS5wcm90b2J1Zi5BbnkSKAoEbWFzaxgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2saRQoLQnlOYW1lRW50cnkSCwoDa2V5GAEgASgJEiUKBXZhbHVlGAIgASgLMhYua2l0Y2hlbnNpbmsudjEuTGVnYWN5OgI4ASoFCGQQyAFCCAoGY2hvaWNlKigKBVNoYWRlEg8KC1NIQURFX0xJR0hUEAESDgoKU0hBREVfREFSSxACMocCCgpMZWdhY3lTaW5rErkBCgRLZWVwEhYua2l0Y2hlbnNpbmsudjEuTGVnYWN5GhYua2l0Y2hlbnNpbmsudjEuTGVnYWN5IoABgtPkkwJ6OgEqWhE6ASoiDC92MS9sZWdhY2llc1oeOgVjaGlsZCIVL3YxL2xlZ2FjaWVzL2NoaWxkcmVuWg4SDC92MS9sZWdhY2llc1odYgZudW1iZXISEy92MS9sZWdhY2llcy9udW1iZXIaEy92MS9sZWdhY2llcy97bmFtZX0SPQoHS2VlcEFsbBIWLmtpdGNoZW5zaW5rLnYxLkxlZ2FjeRoWLmtpdGNoZW5zaW5rLnYxLkxlZ2FjeSgBMAE6KgoEbm90ZRIWLmtpdGNoZW5zaW5rLnYxLkxlZ2FjeRhkIAEoCVIEbm90ZTosCgVjb2RlcxIWLmtpdGNoZW5zaW5rLnYxLkxlZ2FjeRhlIAMoA1IFY29kZXM6RgoGb3JpZ2luEhYua2l0Y2hlbnNpbmsudjEuTGVnYWN5GGYgASgLMhYua2l0Y2hlbnNpbmsudjEuTGVnYWN5UgZvcmlnaW46QQoEdGludBIWLmtpdGNoZW5zaW5rLnYxLkxlZ2FjeRhnIAEoDjIVLmtpdGNoZW5zaW5rLnYxLlNoYWRlUgR0aW50OkoKBWxhYmVsEhYua2l0Y2hlbnNpbmsudjEuTGVnYWN5GGggASgLMhwuZ29vZ2xlLnByb3RvYnVmLlN0cmluZ1ZhbHVlUgVsYWJlbA", [file_google_api_annotations, file_google_protobuf_any, file_google_protobuf_field_mask, file_google_protobuf_wrappers]);
-
-/**
- * @generated from message kitchensink.v1.Legacy
- */
 export type Legacy = Message<"kitchensink.v1.Legacy"> & {
-  /**
-   * @generated from field: required string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: optional kitchensink.v1.Shade shade = 2;
-   */
   shade: Shade;
-
-  /**
-   * @generated from field: repeated kitchensink.v1.Shade shades = 3;
-   */
   shades: Shade[];
-
-  /**
-   * @generated from field: optional int32 number = 4 [default = 7];
-   */
   number: number;
-
-  /**
-   * @generated from field: optional kitchensink.v1.Legacy child = 5;
-   */
   child?: Legacy | undefined;
-
-  /**
-   * @generated from field: repeated kitchensink.v1.Legacy children = 6;
-   */
   children: Legacy[];
-
-  /**
-   * @generated from field: map<string, kitchensink.v1.Legacy> by_name = 7;
-   */
   byName: { [key: string]: Legacy };
-
-  /**
-   * @generated from oneof kitchensink.v1.Legacy.choice
-   */
   choice: {
-    /**
-     * @generated from field: kitchensink.v1.Legacy choice_legacy = 8;
-     */
     value: Legacy;
     case: "choiceLegacy";
   } | {
-    /**
-     * @generated from field: string choice_text = 9;
-     */
     value: string;
     case: "choiceText";
   } | { case: undefined; value?: undefined };
-
-  /**
-   * @generated from field: optional google.protobuf.Any any = 10;
-   */
   any?: Any | undefined;
-
-  /**
-   * @generated from field: optional google.protobuf.FieldMask mask = 11;
-   */
   mask?: FieldMask | undefined;
 };
-
-/**
- * Describes the message kitchensink.v1.Legacy.
- * Use `create(LegacySchema)` to create a new message.
- */
 export const LegacySchema: GenMessage<Legacy> = /*@__PURE__*/
   messageDesc(file_kitchensink_v1_legacy, 0);
-
-/**
- * @generated from enum kitchensink.v1.Shade
- */
 export const Shade = {
-  /**
-   * @generated from enum value: SHADE_LIGHT = 1;
-   */
   LIGHT: 1,
-
-  /**
-   * @generated from enum value: SHADE_DARK = 2;
-   */
   DARK: 2,
 } as const;
-
-/**
- * @generated from enum kitchensink.v1.Shade
- */
 export type Shade = (typeof Shade)[keyof typeof Shade];
-
-/**
- * Describes the enum kitchensink.v1.Shade.
- */
 export const ShadeSchema: GenEnum<Shade> = /*@__PURE__*/
   enumDesc(file_kitchensink_v1_legacy, 0);
-
-/**
- * @generated from service kitchensink.v1.LegacySink
- */
 export const LegacySink: GenService<{
-  /**
-   * @generated from rpc kitchensink.v1.LegacySink.Keep
-   */
   keep: {
     methodKind: "unary";
     input: typeof LegacySchema;
     output: typeof LegacySchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.LegacySink.KeepAll
-   */
   keepAll: {
     methodKind: "bidi_streaming";
     input: typeof LegacySchema;
@@ -137,34 +50,14 @@ export const LegacySink: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_kitchensink_v1_legacy, 0);
-
-/**
- * @generated from extension: optional string note = 100;
- */
 export const note: GenExtension<Legacy, string> = /*@__PURE__*/
   extDesc(file_kitchensink_v1_legacy, 0);
-
-/**
- * @generated from extension: repeated int64 codes = 101;
- */
 export const codes: GenExtension<Legacy, bigint[]> = /*@__PURE__*/
   extDesc(file_kitchensink_v1_legacy, 1);
-
-/**
- * @generated from extension: optional kitchensink.v1.Legacy origin = 102;
- */
 export const origin: GenExtension<Legacy, Legacy> = /*@__PURE__*/
   extDesc(file_kitchensink_v1_legacy, 2);
-
-/**
- * @generated from extension: optional kitchensink.v1.Shade tint = 103;
- */
 export const tint: GenExtension<Legacy, Shade> = /*@__PURE__*/
   extDesc(file_kitchensink_v1_legacy, 3);
-
-/**
- * @generated from extension: optional google.protobuf.StringValue label = 104;
- */
 export const label: GenExtension<Legacy, string> = /*@__PURE__*/
   extDesc(file_kitchensink_v1_legacy, 4);
 

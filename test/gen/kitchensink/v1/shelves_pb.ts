@@ -9,260 +9,77 @@ import { file_google_api_field_behavior } from "../../../../src/gateway/gen/goog
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
-
-/**
- * Describes the file kitchensink/v1/shelves.proto.
- */
 export const file_kitchensink_v1_shelves: GenFile = /*@__PURE__*/
   fileDesc("ChxraXRjaGVuc2luay92MS9zaGVsdmVzLnByb3RvEg5raXRjaGVuc2luay52MSLnBAoFU2hlbGYSEQoEbmFtZRgBIAEoCUID4EEIEg0KBXRoZW1lGAIgASgJEhUKCHdpZHRoX21tGAMgASgDQgPgQQISLwoFcGxhY2UYBCABKAsyGy5raXRjaGVuc2luay52MS5TaGVsZi5QbGFjZUID4EECEjYKDWZvcm1lcl9wbGFjZXMYBSADKAsyGy5raXRjaGVuc2luay52MS5TaGVsZi5QbGFjZUICGAESMQoGbGFiZWxzGAYgAygLMiEua2l0Y2hlbnNpbmsudjEuU2hlbGYuTGFiZWxzRW50cnkSMQoIYnVpbHRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSJgoFbm90ZXMYCCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhAKA2tleRgJIAEoDEID4EEEEhYKDmFkZHJlc3NfbGluZV8xGBQgASgJEhAKCGZpZWxkXzF4GBUgASgJEhEKCWNhbWVsQ2FzZRgWIAEoCRIPCgdDYXBpdGFsGBcgASgJEhAKCF9sZWFkaW5nGBggASgJEhEKCXRyYWlsaW5nXxgZIAEoCRIYChB0d29fX3VuZGVyc2NvcmVzGBogASgJGmAKBVBsYWNlEgwKBHJvb20YASABKAkSEgoFZmxvb3IYAiABKANIAIgBARIrCgZiZWhpbmQYAyABKAsyGy5raXRjaGVuc2luay52MS5TaGVsZi5QbGFjZUIICgZfZmxvb3IaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJwChJVcGRhdGVTaGVsZlJlcXVlc3QSKQoFc2hlbGYYASABKAsyFS5raXRjaGVuc2luay52MS5TaGVsZkID4EECEi8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzayKEAwoPR2V0U2hlbGZSZXF1ZXN0EgwKBG5hbWUYASABKAkSLQoJcmVhZF9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIuCgptb3JlX21hc2tzGAMgAygLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxJHCg1tYXNrc19ieV9uYW1lGAQgAygLMjAua2l0Y2hlbnNpbmsudjEuR2V0U2hlbGZSZXF1ZXN0Lk1hc2tzQnlOYW1lRW50cnkSMQoLY2hvaWNlX21hc2sYBSABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrSAASLgoFaW5uZXIYBiABKAsyHy5raXRjaGVuc2luay52MS5HZXRTaGVsZlJlcXVlc3QaTgoQTWFza3NCeU5hbWVFbnRyeRILCgNrZXkYASABKAkSKQoFdmFsdWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrOgI4AUIICgZjaG9pY2UigAEKEkNob29zZVNoZWxmUmVxdWVzdBIkCgVzaGVsZhgBIAEoCzIVLmtpdGNoZW5zaW5rLnYxLlNoZWxmEioKBG1hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrSAASDgoEdGV4dBgDIAEoCUgAQggKBmNob2ljZTKzAwoHU2hlbHZlcxKAAQoIR2V0U2hlbGYSHy5raXRjaGVuc2luay52MS5HZXRTaGVsZlJlcXVlc3QaHy5raXRjaGVuc2luay52MS5HZXRTaGVsZlJlcXVlc3QiMoLT5JMCLFoUOgEqIg8vdjEvc2hlbHZlczpnZXQSFC92MS97bmFtZT1zaGVsdmVzLyp9ElUKC0Nob29zZVNoZWxmEiIua2l0Y2hlbnNpbmsudjEuQ2hvb3NlU2hlbGZSZXF1ZXN0GiIua2l0Y2hlbnNpbmsudjEuQ2hvb3NlU2hlbGZSZXF1ZXN0Es0BCgtVcGRhdGVTaGVsZhIiLmtpdGNoZW5zaW5rLnYxLlVwZGF0ZVNoZWxmUmVxdWVzdBoiLmtpdGNoZW5zaW5rLnYxLlVwZGF0ZVNoZWxmUmVxdWVzdCJ2gtPkkwJwOgVzaGVsZlojOgVzaGVsZhoaL3YxL3tzaGVsZi5uYW1lPXNoZWx2ZXMvKn1aJjoBKiIhL3YxL3tzaGVsZi5uYW1lPXNoZWx2ZXMvKn06dXBkYXRlMhovdjEve3NoZWxmLm5hbWU9c2hlbHZlcy8qfWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp]);
-
-/**
- * @generated from message kitchensink.v1.Shelf
- */
 export type Shelf = Message<"kitchensink.v1.Shelf"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: string theme = 2;
-   */
   theme: string;
-
-  /**
-   * @generated from field: int64 width_mm = 3;
-   */
   widthMm: bigint;
-
-  /**
-   * @generated from field: kitchensink.v1.Shelf.Place place = 4;
-   */
   place?: Shelf_Place | undefined;
-
-  /**
-   * @generated from field: repeated kitchensink.v1.Shelf.Place former_places = 5 [deprecated = true];
-   * @deprecated
-   */
   formerPlaces: Shelf_Place[];
-
-  /**
-   * @generated from field: map<string, string> labels = 6;
-   */
   labels: { [key: string]: string };
-
-  /**
-   * @generated from field: google.protobuf.Timestamp built_at = 7;
-   */
   builtAt?: Timestamp | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Struct notes = 8;
-   */
   notes?: JsonObject | undefined;
-
-  /**
-   * @generated from field: bytes key = 9;
-   */
   key: Uint8Array;
-
-  /**
-   * @generated from field: string address_line_1 = 20;
-   */
   addressLine1: string;
-
-  /**
-   * @generated from field: string field_1x = 21;
-   */
   field1x: string;
-
-  /**
-   * @generated from field: string camelCase = 22;
-   */
   camelCase: string;
-
-  /**
-   * @generated from field: string Capital = 23;
-   */
   Capital: string;
-
-  /**
-   * @generated from field: string _leading = 24;
-   */
   Leading: string;
-
-  /**
-   * @generated from field: string trailing_ = 25;
-   */
   trailing: string;
-
-  /**
-   * @generated from field: string two__underscores = 26;
-   */
   twoUnderscores: string;
 };
-
-/**
- * Describes the message kitchensink.v1.Shelf.
- * Use `create(ShelfSchema)` to create a new message.
- */
 export const ShelfSchema: GenMessage<Shelf> = /*@__PURE__*/
   messageDesc(file_kitchensink_v1_shelves, 0);
-
-/**
- * @generated from message kitchensink.v1.Shelf.Place
- */
 export type Shelf_Place = Message<"kitchensink.v1.Shelf.Place"> & {
-  /**
-   * @generated from field: string room = 1;
-   */
   room: string;
-
-  /**
-   * @generated from field: optional int64 floor = 2;
-   */
   floor?: bigint | undefined;
-
-  /**
-   * @generated from field: kitchensink.v1.Shelf.Place behind = 3;
-   */
   behind?: Shelf_Place | undefined;
 };
-
-/**
- * Describes the message kitchensink.v1.Shelf.Place.
- * Use `create(Shelf_PlaceSchema)` to create a new message.
- */
 export const Shelf_PlaceSchema: GenMessage<Shelf_Place> = /*@__PURE__*/
   messageDesc(file_kitchensink_v1_shelves, 0, 0);
-
-/**
- * @generated from message kitchensink.v1.UpdateShelfRequest
- */
 export type UpdateShelfRequest = Message<"kitchensink.v1.UpdateShelfRequest"> & {
-  /**
-   * @generated from field: kitchensink.v1.Shelf shelf = 1;
-   */
   shelf?: Shelf | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask update_mask = 2;
-   */
   updateMask?: FieldMask | undefined;
 };
-
-/**
- * Describes the message kitchensink.v1.UpdateShelfRequest.
- * Use `create(UpdateShelfRequestSchema)` to create a new message.
- */
 export const UpdateShelfRequestSchema: GenMessage<UpdateShelfRequest> = /*@__PURE__*/
   messageDesc(file_kitchensink_v1_shelves, 1);
-
-/**
- * @generated from message kitchensink.v1.GetShelfRequest
- */
 export type GetShelfRequest = Message<"kitchensink.v1.GetShelfRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask read_mask = 2;
-   */
   readMask?: FieldMask | undefined;
-
-  /**
-   * @generated from field: repeated google.protobuf.FieldMask more_masks = 3;
-   */
   moreMasks: FieldMask[];
-
-  /**
-   * @generated from field: map<string, google.protobuf.FieldMask> masks_by_name = 4;
-   */
   masksByName: { [key: string]: FieldMask };
-
-  /**
-   * @generated from oneof kitchensink.v1.GetShelfRequest.choice
-   */
   choice: {
-    /**
-     * @generated from field: google.protobuf.FieldMask choice_mask = 5;
-     */
     value: FieldMask;
     case: "choiceMask";
   } | { case: undefined; value?: undefined };
-
-  /**
-   * @generated from field: kitchensink.v1.GetShelfRequest inner = 6;
-   */
   inner?: GetShelfRequest | undefined;
 };
-
-/**
- * Describes the message kitchensink.v1.GetShelfRequest.
- * Use `create(GetShelfRequestSchema)` to create a new message.
- */
 export const GetShelfRequestSchema: GenMessage<GetShelfRequest> = /*@__PURE__*/
   messageDesc(file_kitchensink_v1_shelves, 2);
-
-/**
- * @generated from message kitchensink.v1.ChooseShelfRequest
- */
 export type ChooseShelfRequest = Message<"kitchensink.v1.ChooseShelfRequest"> & {
-  /**
-   * @generated from field: kitchensink.v1.Shelf shelf = 1;
-   */
   shelf?: Shelf | undefined;
-
-  /**
-   * @generated from oneof kitchensink.v1.ChooseShelfRequest.choice
-   */
   choice: {
-    /**
-     * @generated from field: google.protobuf.FieldMask mask = 2;
-     */
     value: FieldMask;
     case: "mask";
   } | {
-    /**
-     * @generated from field: string text = 3;
-     */
     value: string;
     case: "text";
   } | { case: undefined; value?: undefined };
 };
-
-/**
- * Describes the message kitchensink.v1.ChooseShelfRequest.
- * Use `create(ChooseShelfRequestSchema)` to create a new message.
- */
 export const ChooseShelfRequestSchema: GenMessage<ChooseShelfRequest> = /*@__PURE__*/
   messageDesc(file_kitchensink_v1_shelves, 3);
-
-/**
- * @generated from service kitchensink.v1.Shelves
- */
 export const Shelves: GenService<{
-  /**
-   * @generated from rpc kitchensink.v1.Shelves.GetShelf
-   */
   getShelf: {
     methodKind: "unary";
     input: typeof GetShelfRequestSchema;
     output: typeof GetShelfRequestSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.Shelves.ChooseShelf
-   */
   chooseShelf: {
     methodKind: "unary";
     input: typeof ChooseShelfRequestSchema;
     output: typeof ChooseShelfRequestSchema;
   },
-  /**
-   * @generated from rpc kitchensink.v1.Shelves.UpdateShelf
-   */
   updateShelf: {
     methodKind: "unary";
     input: typeof UpdateShelfRequestSchema;

@@ -8,269 +8,82 @@ import { file_google_api_annotations } from "../../../../src/gateway/gen/google/
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
-
-/**
- * Describes the file library/v1/library.proto.
- */
 export const file_library_v1_library: GenFile = /*@__PURE__*/
   fileDesc("ChhsaWJyYXJ5L3YxL2xpYnJhcnkucHJvdG8SCmxpYnJhcnkudjEiPAoFUHJpY2USFQoNY3VycmVuY3lfY29kZRgBIAEoCRINCgV1bml0cxgCIAEoAxINCgVuYW5vcxgDIAEoBSL9AgoEQm9vaxIKCgJpZBgBIAEoAxINCgV0aXRsZRgCIAEoCRIPCgdhdXRob3JzGAMgAygJEiAKBWdlbnJlGAQgASgOMhEubGlicmFyeS52MS5HZW5yZRISCgpwYWdlX2NvdW50GAUgASgFEiAKBXByaWNlGAYgASgLMhEubGlicmFyeS52MS5QcmljZRIOCgZyYXRpbmcYByABKAESEAoIaW5fcHJpbnQYCCABKAgSMAoMcHVibGlzaF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoGbGFiZWxzGAsgAygLMhwubGlicmFyeS52MS5Cb29rLkxhYmVsc0VudHJ5Eg8KB3N1bW1hcnkYDCABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIcCg5HZXRCb29rUmVxdWVzdBIKCgJpZBgBIAEoAyIlChBMaXN0Qm9va3NSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBSJNChFMaXN0Qm9va3NSZXNwb25zZRIfCgVib29rcxgBIAMoCzIQLmxpYnJhcnkudjEuQm9vaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNQoSSW1wb3J0Qm9va3NSZXF1ZXN0Eh8KBWJvb2tzGAEgAygLMhAubGlicmFyeS52MS5Cb29rIiQKE0ltcG9ydEJvb2tzUmVzcG9uc2USDQoFY291bnQYASABKAUqVAoFR2VucmUSFQoRR0VOUkVfVU5TUEVDSUZJRUQQABIPCgtHRU5SRV9OT1ZFTBABEhEKDUdFTlJFX1NDSUVOQ0UQAhIQCgxHRU5SRV9QT0VUUlkQAzLzAgoOTGlicmFyeVNlcnZpY2USTwoHR2V0Qm9vaxIaLmxpYnJhcnkudjEuR2V0Qm9va1JlcXVlc3QaEC5saWJyYXJ5LnYxLkJvb2siFoLT5JMCEBIOL3YxL2Jvb2tzL3tpZH0SWwoJTGlzdEJvb2tzEhwubGlicmFyeS52MS5MaXN0Qm9va3NSZXF1ZXN0Gh0ubGlicmFyeS52MS5MaXN0Qm9va3NSZXNwb25zZSIRgtPkkwILEgkvdjEvYm9va3MSRgoKQ3JlYXRlQm9vaxIQLmxpYnJhcnkudjEuQm9vaxoQLmxpYnJhcnkudjEuQm9vayIUgtPkkwIOOgEqIgkvdjEvYm9va3MSawoLSW1wb3J0Qm9va3MSHi5saWJyYXJ5LnYxLkltcG9ydEJvb2tzUmVxdWVzdBofLmxpYnJhcnkudjEuSW1wb3J0Qm9va3NSZXNwb25zZSIbgtPkkwIVOgEqIhAvdjEvYm9va3M6aW1wb3J0YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp]);
-
-/**
- * @generated from message library.v1.Price
- */
 export type Price = Message<"library.v1.Price"> & {
-  /**
-   * @generated from field: string currency_code = 1;
-   */
   currencyCode: string;
-
-  /**
-   * @generated from field: int64 units = 2;
-   */
   units: bigint;
-
-  /**
-   * @generated from field: int32 nanos = 3;
-   */
   nanos: number;
 };
-
-/**
- * Describes the message library.v1.Price.
- * Use `create(PriceSchema)` to create a new message.
- */
 export const PriceSchema: GenMessage<Price> = /*@__PURE__*/
   messageDesc(file_library_v1_library, 0);
-
-/**
- * @generated from message library.v1.Book
- */
 export type Book = Message<"library.v1.Book"> & {
-  /**
-   * @generated from field: int64 id = 1;
-   */
   id: bigint;
-
-  /**
-   * @generated from field: string title = 2;
-   */
   title: string;
-
-  /**
-   * @generated from field: repeated string authors = 3;
-   */
   authors: string[];
-
-  /**
-   * @generated from field: library.v1.Genre genre = 4;
-   */
   genre: Genre;
-
-  /**
-   * @generated from field: int32 page_count = 5;
-   */
   pageCount: number;
-
-  /**
-   * @generated from field: library.v1.Price price = 6;
-   */
   price?: Price | undefined;
-
-  /**
-   * @generated from field: double rating = 7;
-   */
   rating: number;
-
-  /**
-   * @generated from field: bool in_print = 8;
-   */
   inPrint: boolean;
-
-  /**
-   * @generated from field: google.protobuf.Timestamp publish_time = 9;
-   */
   publishTime?: Timestamp | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Timestamp update_time = 10;
-   */
   updateTime?: Timestamp | undefined;
-
-  /**
-   * @generated from field: map<string, string> labels = 11;
-   */
   labels: { [key: string]: string };
-
-  /**
-   * @generated from field: string summary = 12;
-   */
   summary: string;
 };
-
-/**
- * Describes the message library.v1.Book.
- * Use `create(BookSchema)` to create a new message.
- */
 export const BookSchema: GenMessage<Book> = /*@__PURE__*/
   messageDesc(file_library_v1_library, 1);
-
-/**
- * @generated from message library.v1.GetBookRequest
- */
 export type GetBookRequest = Message<"library.v1.GetBookRequest"> & {
-  /**
-   * @generated from field: int64 id = 1;
-   */
   id: bigint;
 };
-
-/**
- * Describes the message library.v1.GetBookRequest.
- * Use `create(GetBookRequestSchema)` to create a new message.
- */
 export const GetBookRequestSchema: GenMessage<GetBookRequest> = /*@__PURE__*/
   messageDesc(file_library_v1_library, 2);
-
-/**
- * @generated from message library.v1.ListBooksRequest
- */
 export type ListBooksRequest = Message<"library.v1.ListBooksRequest"> & {
-  /**
-   * @generated from field: int32 page_size = 1;
-   */
   pageSize: number;
 };
-
-/**
- * Describes the message library.v1.ListBooksRequest.
- * Use `create(ListBooksRequestSchema)` to create a new message.
- */
 export const ListBooksRequestSchema: GenMessage<ListBooksRequest> = /*@__PURE__*/
   messageDesc(file_library_v1_library, 3);
-
-/**
- * @generated from message library.v1.ListBooksResponse
- */
 export type ListBooksResponse = Message<"library.v1.ListBooksResponse"> & {
-  /**
-   * @generated from field: repeated library.v1.Book books = 1;
-   */
   books: Book[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken: string;
 };
-
-/**
- * Describes the message library.v1.ListBooksResponse.
- * Use `create(ListBooksResponseSchema)` to create a new message.
- */
 export const ListBooksResponseSchema: GenMessage<ListBooksResponse> = /*@__PURE__*/
   messageDesc(file_library_v1_library, 4);
-
-/**
- * @generated from message library.v1.ImportBooksRequest
- */
 export type ImportBooksRequest = Message<"library.v1.ImportBooksRequest"> & {
-  /**
-   * @generated from field: repeated library.v1.Book books = 1;
-   */
   books: Book[];
 };
-
-/**
- * Describes the message library.v1.ImportBooksRequest.
- * Use `create(ImportBooksRequestSchema)` to create a new message.
- */
 export const ImportBooksRequestSchema: GenMessage<ImportBooksRequest> = /*@__PURE__*/
   messageDesc(file_library_v1_library, 5);
-
-/**
- * @generated from message library.v1.ImportBooksResponse
- */
 export type ImportBooksResponse = Message<"library.v1.ImportBooksResponse"> & {
-  /**
-   * @generated from field: int32 count = 1;
-   */
   count: number;
 };
-
-/**
- * Describes the message library.v1.ImportBooksResponse.
- * Use `create(ImportBooksResponseSchema)` to create a new message.
- */
 export const ImportBooksResponseSchema: GenMessage<ImportBooksResponse> = /*@__PURE__*/
   messageDesc(file_library_v1_library, 6);
-
-/**
- * @generated from enum library.v1.Genre
- */
 export const Genre = {
-  /**
-   * @generated from enum value: GENRE_UNSPECIFIED = 0;
-   */
   UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: GENRE_NOVEL = 1;
-   */
   NOVEL: 1,
-
-  /**
-   * @generated from enum value: GENRE_SCIENCE = 2;
-   */
   SCIENCE: 2,
-
-  /**
-   * @generated from enum value: GENRE_POETRY = 3;
-   */
   POETRY: 3,
 } as const;
-
-/**
- * @generated from enum library.v1.Genre
- */
 export type Genre = (typeof Genre)[keyof typeof Genre] | UnknownEnum;
-
-/**
- * Describes the enum library.v1.Genre.
- */
 export const GenreSchema: GenEnum<Genre> = /*@__PURE__*/
   enumDesc(file_library_v1_library, 0);
-
-/**
- * @generated from service library.v1.LibraryService
- */
 export const LibraryService: GenService<{
-  /**
-   * @generated from rpc library.v1.LibraryService.GetBook
-   */
   getBook: {
     methodKind: "unary";
     input: typeof GetBookRequestSchema;
     output: typeof BookSchema;
   },
-  /**
-   * @generated from rpc library.v1.LibraryService.ListBooks
-   */
   listBooks: {
     methodKind: "unary";
     input: typeof ListBooksRequestSchema;
     output: typeof ListBooksResponseSchema;
   },
-  /**
-   * @generated from rpc library.v1.LibraryService.CreateBook
-   */
   createBook: {
     methodKind: "unary";
     input: typeof BookSchema;
     output: typeof BookSchema;
   },
-  /**
-   * @generated from rpc library.v1.LibraryService.ImportBooks
-   */
   importBooks: {
     methodKind: "unary";
     input: typeof ImportBooksRequestSchema;

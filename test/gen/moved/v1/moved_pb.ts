@@ -12,540 +12,173 @@ import { file_google_protobuf_empty, file_google_protobuf_field_mask, file_googl
 import type { Sink, SinkSchema } from "../../kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_kitchen_sink } from "../../kitchensink/v1/kitchen_sink_pb.ts";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
-
-/**
- * Describes the file moved/v1/moved.proto.
- */
 export const file_moved_v1_moved: GenFile = /*@__PURE__*/
   fileDesc("ChRtb3ZlZC92MS9tb3ZlZC5wcm90bxIIbW92ZWQudjEiMgoETWFyaxISCghwcm9ncmVzcxgBIAEoA0gAEg4KBHRleHQYAiABKAlIAEIGCgRraW5kItwBCgZMZXR0ZXISCgoCaWQYASABKAkSDgoGbnVtYmVyGAIgASgDEg4KBGxpbmUYAyABKANIABISCghsYW5ndWFnZRgEIAEoCUgAEh4KBnN0YXR1cxgFIAEoCzIOLm1vdmVkLnYxLk1hcmsSDgoEc2l6ZRgGIAEoA0gBEh4KBG1hcmsYByABKAsyDi5tb3ZlZC52MS5NYXJrSAESDQoFcGxhY2UYCCABKAkSHgoFbGFiZWwYCSABKAsyDy5tb3ZlZC52MS5MYWJlbEIGCgRjb2RlQgsKCWV4dGVuc2lvbiIkCgVMYWJlbBIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIloKCEZyZWVGb3JtEicKBnN0cnVjdBgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSJQoFdmFsdWUYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUiagoVVXBkYXRlRnJlZUZvcm1SZXF1ZXN0EiAKBGJvZHkYASABKAsyEi5tb3ZlZC52MS5GcmVlRm9ybRIvCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sijAEKCE9kZE5hbWVzEgoKAmlkGAEgASgJEg0KBUNvdW50GAIgASgDEhMKC2xpbmVfbnVtYmVyGAMgASgDEhEKCW1peGVkQ2FzZRgEIAEoCRIMCgRMT1VEGAUgASgJEgwKBGFfQkMYBiABKAMSIQoFdGhpbmcYByABKAsyEi5tb3ZlZC52MS5PZGRUaGluZyIdCghPZGRUaGluZxIRCglzdWJfdmFsdWUYASABKAkiagoVVXBkYXRlT2RkTmFtZXNSZXF1ZXN0EiAKBGJvZHkYASABKAsyEi5tb3ZlZC52MS5PZGROYW1lcxIvCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sikgEKDE93bkpzb25OYW1lcxIOCgJpZBgBIAEoCVICSUQSDQoFQ291bnQYAiABKAMSHwoLbGluZV9udW1iZXIYAyABKANSCkxpbmVOdW1iZXISEwoETE9VRBgFIAEoCVIFcXVpZXQSLQoFdGhpbmcYByABKAsyFi5tb3ZlZC52MS5Pd25Kc29uVGhpbmdSBlRoaW5neSIsCgxPd25Kc29uVGhpbmcSHAoJc3ViX3ZhbHVlGAEgASgJUglzdWJfVmFsdWUicgoZVXBkYXRlT3duSnNvbk5hbWVzUmVxdWVzdBIkCgRib2R5GAEgASgLMhYubW92ZWQudjEuT3duSnNvbk5hbWVzEi8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzayIWCghTYW1wbGVJZBIKCgJpZBgBIAEoCSJsChNVcGRhdGVTYW1wbGVSZXF1ZXN0EiQKBnNhbXBsZRgBIAEoCzIULmtpdGNoZW5zaW5rLnYxLlNpbmsSLwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrIhUKBFRleHQSDQoFdmFsdWUYASABKAkiFwoGQ2hvaWNlEg0KBWZhaWxzGAEgASgIImgKBkFuc3dlchIeCgVsYWJlbBgBIAEoCzIPLm1vdmVkLnYxLkxhYmVsEh8KBmxhYmVscxgCIAMoCzIPLm1vdmVkLnYxLkxhYmVsEg0KBXdvcmRzGAMgAygJEg4KBmFuc3dlchgEIAEoCSIeCgtNYW55U2FtcGxlcxIPCgdudW1iZXJzGAEgAygDIkUKCEdyZWV0aW5nEgwKBG5hbWUYASABKAkSKwoGbnVtYmVyGAIgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUyngcKB0xldHRlcnMSkAIKBFNlbmQSEC5tb3ZlZC52MS5MZXR0ZXIaEC5tb3ZlZC52MS5MZXR0ZXIi4wGC0+STAtwBWhsSGS92MS9sZXR0ZXJzL3tpZH0ve251bWJlcn1aJhIkL3YxL2xldHRlcnMve2lkfS97bnVtYmVyfS97bGFuZ3VhZ2V9WigSJi92MS9sZXR0ZXJzMS97aWR9L3tsaW5lfS97c3RhdHVzLnRleHR9WhoSGC92MS9sZXR0ZXJzMi97bWFyay50ZXh0fVobEhkvdjEvbGV0dGVycy9wbGFjZS97cGxhY2V9WiASHi92MS9sZXR0ZXJzL2xhYmVsL3tsYWJlbC5uYW1lfSIQL3YxL2xldHRlcnMve2lkfRJoCghTZW5kQm9keRIQLm1vdmVkLnYxLkxldHRlchoQLm1vdmVkLnYxLkxldHRlciI4gtPkkwIyOgEqWhw6BG1hcmsaFC92MS9sZXR0ZXJfYm9keS97aWR9Ig8vdjEvbGV0dGVyX2JvZHkSQQoGUmVmdXNlEhAubW92ZWQudjEuTGV0dGVyGhAubW92ZWQudjEuTGV0dGVyIhOC0+STAg0SCy92MS9yZWZ1c2VkEm8KDlVwZGF0ZUZyZWVGb3JtEh8ubW92ZWQudjEuVXBkYXRlRnJlZUZvcm1SZXF1ZXN0Gh8ubW92ZWQudjEuVXBkYXRlRnJlZUZvcm1SZXF1ZXN0IhuC0+STAhU6BGJvZHkyDS92MS9mcmVlX2Zvcm0SbwoOVXBkYXRlT2RkTmFtZXMSHy5tb3ZlZC52MS5VcGRhdGVPZGROYW1lc1JlcXVlc3QaHy5tb3ZlZC52MS5VcGRhdGVPZGROYW1lc1JlcXVlc3QiG4LT5JMCFToEYm9keTINL3YxL29kZF9uYW1lcxKAAQoSVXBkYXRlT3duSnNvbk5hbWVzEiMubW92ZWQudjEuVXBkYXRlT3duSnNvbk5hbWVzUmVxdWVzdBojLm1vdmVkLnYxLlVwZGF0ZU93bkpzb25OYW1lc1JlcXVlc3QiIILT5JMCGjoEYm9keTISL3YxL293bl9qc29uX25hbWVzEm4KBUdyZWV0EhIubW92ZWQudjEuR3JlZXRpbmcaEi5tb3ZlZC52MS5HcmVldGluZyI9gtPkkwI3Wh8SHS92MS9ncmVldGluZ3MvbnVtYmVyL3tudW1iZXJ9EhQvdjEvZ3JlZXRpbmdzL3tuYW1lfTJqCgxQbGFpbkxldHRlcnMSKgoEU2VuZBIQLm1vdmVkLnYxLkxldHRlchoQLm1vdmVkLnYxLkxldHRlchIuCghTZW5kQm9keRIQLm1vdmVkLnYxLkxldHRlchoQLm1vdmVkLnYxLkxldHRlcjKuDgoHU2FtcGxlcxKSAgoOQ3JlYXRlRnJvbVBhdGgSFC5raXRjaGVuc2luay52MS5TaW5rGhQua2l0Y2hlbnNpbmsudjEuU2luayLTAYLT5JMCzAEiyQEvdjEvc2FtcGxlcy97Zl9mbG9hdH0ve2ZfZG91YmxlfS97Zl9pbnQ2NH0vYXBhcnQve2ZfdWludDY0fS97Zl9pbnQzMn0ve2ZfZml4ZWQ2NH0ve2ZfZml4ZWQzMn0ve2ZfYm9vbH0ve2Zfc3RyaW5nPXByZWZpeC8qfS97Zl91aW50MzJ9L3tmX3NmaXhlZDMyfS97Zl9zZml4ZWQ2NH0ve2Zfc2ludDMyfS97Zl9zaW50NjR9L3tvZGRfbmFtZX0ve2ZfZW51bX0STAoGQ3JlYXRlEhQua2l0Y2hlbnNpbmsudjEuU2luaxoULmtpdGNoZW5zaW5rLnYxLlNpbmsiFoLT5JMCEDoBKiILL3YxL3NhbXBsZXMSSQoDR2V0EhIubW92ZWQudjEuU2FtcGxlSWQaFC5raXRjaGVuc2luay52MS5TaW5rIhiC0+STAhISEC92MS9zYW1wbGVzL3tpZH0SVgoGRXhpc3RzEhIubW92ZWQudjEuU2FtcGxlSWQaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiIILT5JMCGkIYCgRIRUFEEhAvdjEvc2FtcGxlcy97aWR9Ek4KBkRlbGV0ZRISLm1vdmVkLnYxLlNhbXBsZUlkGhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IhiC0+STAhIqEC92MS9zYW1wbGVzL3tpZH0SXQoKQXNrT3B0aW9ucxISLm1vdmVkLnYxLlNhbXBsZUlkGhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IiOC0+STAh1CGwoHT1BUSU9OUxIQL3YxL3NhbXBsZXMve2lkfRJUCgVUcmFjZRISLm1vdmVkLnYxLlNhbXBsZUlkGhQua2l0Y2hlbnNpbmsudjEuU2luayIhgtPkkwIbQhkKBVRSQUNFEhAvdjEvc2FtcGxlcy97aWR9EpgBCgZVcGRhdGUSHS5tb3ZlZC52MS5VcGRhdGVTYW1wbGVSZXF1ZXN0Gh0ubW92ZWQudjEuVXBkYXRlU2FtcGxlUmVxdWVzdCJQgtPkkwJKOgZzYW1wbGVaIjoBKjIdL3YyYS9zYW1wbGVzL3tzYW1wbGUuZl9pbnQ2NH0yHC92Mi9zYW1wbGVzL3tzYW1wbGUuZl9pbnQ2NH0SWQoKQ3JlYXRlTWFueRIULmtpdGNoZW5zaW5rLnYxLlNpbmsaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiG4LT5JMCFToBKiIQL3YxL3NhbXBsZXMvYnVsaygBEkUKBExpc3QSEC5tb3ZlZC52MS5DaG9pY2UaFC5raXRjaGVuc2luay52MS5TaW5rIhOC0+STAg0SCy92MS9zYW1wbGVzMAESRwoFUmVsYXkSDi5tb3ZlZC52MS5UZXh0Gg4ubW92ZWQudjEuVGV4dCIagtPkkwIUOgEqIg8vdjEvdGV4dHMvcmVsYXkoATABEkoKCERvd25sb2FkEhAubW92ZWQudjEuQ2hvaWNlGhQuZ29vZ2xlLmFwaS5IdHRwQm9keSIUgtPkkwIOEgwvdjEvZG93bmxvYWQwARJhCgNTYXkSDi5tb3ZlZC52MS5UZXh0Gg4ubW92ZWQudjEuVGV4dCI6gtPkkwI0WhI6BXZhbHVlIgkvdjIvdGV4dHNaCxIJL3YyL3RleHRzEhEvdjEvdGV4dHMve3ZhbHVlfRJYCgdTYXlEZWVwEhQua2l0Y2hlbnNpbmsudjEuU2luaxoULmtpdGNoZW5zaW5rLnYxLlNpbmsiIYLT5JMCGzoBKiIWL3YxL2RlZXAve25lc3RlZC50ZXh0fRJtCgRXYWl0EhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IjWC0+STAi9aCiIIL3YyL3dhaXRaFzoBKiISL3YyL3dhaXQvd2l0aF9ib2R5EggvdjIvd2FpdBJ3CgpXYWl0U3RyZWFtEhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IjeC0+STAjFaHjoBKiIZL3YyL3dhaXRfc3RyZWFtL3dpdGhfYm9keSIPL3YyL3dhaXRfc3RyZWFtMAESoAEKCkNoZWNrUXVlcnkSFC5raXRjaGVuc2luay52MS5TaW5rGhQua2l0Y2hlbnNpbmsudjEuU2luayJmgtPkkwJgWhoSGC92MS9wYXJhbXMvZW51bS97Zl9lbnVtfVokOgZuZXN0ZWQiGi92MS9wYXJhbXMvcG9zdC97Zl9zdHJpbmd9EhwvdjEvcGFyYW1zL2dldC97bmVzdGVkLnRleHR9Mp0CCgdBbnN3ZXJzErQBCglHZXRBbnN3ZXISDi5tb3ZlZC52MS5UZXh0GhAubW92ZWQudjEuQW5zd2VyIoQBgtPkkwJ+WiFiBmxhYmVscxIXL2Fuc3dlcnMvbGFiZWxzL3t2YWx1ZX1aH2IFd29yZHMSFi9hbnN3ZXJzL3dvcmRzL3t2YWx1ZX1aH2IGYW5zd2VyEhUvYW5zd2Vycy9zYW1lL3t2YWx1ZX1iBWxhYmVsEhAvYW5zd2Vycy97dmFsdWV9ElsKDVN0cmVhbUFuc3dlcnMSDi5tb3ZlZC52MS5UZXh0GhAubW92ZWQudjEuQW5zd2VyIiaC0+STAiBiBWxhYmVsEhcvYW5zd2Vycy9zdHJlYW0ve3ZhbHVlfTABMl4KB1JlZnVzZWQSUwoHR2V0TWFueRIVLm1vdmVkLnYxLk1hbnlTYW1wbGVzGhUubW92ZWQudjEuTWFueVNhbXBsZXMiGoLT5JMCFBISL3YxL21hbnkve251bWJlcnN9YgZwcm90bzM", [file_google_api_annotations, file_google_api_httpbody, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_wrappers, file_kitchensink_v1_kitchen_sink]);
-
-/**
- * @generated from message moved.v1.Mark
- */
 export type Mark = Message<"moved.v1.Mark"> & {
-  /**
-   * @generated from oneof moved.v1.Mark.kind
-   */
   kind: {
-    /**
-     * @generated from field: int64 progress = 1;
-     */
     value: bigint;
     case: "progress";
   } | {
-    /**
-     * @generated from field: string text = 2;
-     */
     value: string;
     case: "text";
   } | { case: undefined; value?: undefined };
 };
-
-/**
- * Describes the message moved.v1.Mark.
- * Use `create(MarkSchema)` to create a new message.
- */
 export const MarkSchema: GenMessage<Mark> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 0);
-
-/**
- * @generated from message moved.v1.Letter
- */
 export type Letter = Message<"moved.v1.Letter"> & {
-  /**
-   * @generated from field: string id = 1;
-   */
   id: string;
-
-  /**
-   * @generated from field: int64 number = 2;
-   */
   number: bigint;
-
-  /**
-   * @generated from oneof moved.v1.Letter.code
-   */
   code: {
-    /**
-     * @generated from field: int64 line = 3;
-     */
     value: bigint;
     case: "line";
   } | {
-    /**
-     * @generated from field: string language = 4;
-     */
     value: string;
     case: "language";
   } | { case: undefined; value?: undefined };
-
-  /**
-   * @generated from field: moved.v1.Mark status = 5;
-   */
   status?: Mark | undefined;
-
-  /**
-   * @generated from oneof moved.v1.Letter.extension
-   */
   extension: {
-    /**
-     * @generated from field: int64 size = 6;
-     */
     value: bigint;
     case: "size";
   } | {
-    /**
-     * @generated from field: moved.v1.Mark mark = 7;
-     */
     value: Mark;
     case: "mark";
   } | { case: undefined; value?: undefined };
-
-  /**
-   * @generated from field: string place = 8;
-   */
   place: string;
-
-  /**
-   * @generated from field: moved.v1.Label label = 9;
-   */
   label?: Label | undefined;
 };
-
-/**
- * Describes the message moved.v1.Letter.
- * Use `create(LetterSchema)` to create a new message.
- */
 export const LetterSchema: GenMessage<Letter> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 1);
-
-/**
- * @generated from message moved.v1.Label
- */
 export type Label = Message<"moved.v1.Label"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: string value = 2;
-   */
   value: string;
 };
-
-/**
- * Describes the message moved.v1.Label.
- * Use `create(LabelSchema)` to create a new message.
- */
 export const LabelSchema: GenMessage<Label> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 2);
-
-/**
- * @generated from message moved.v1.FreeForm
- */
 export type FreeForm = Message<"moved.v1.FreeForm"> & {
-  /**
-   * @generated from field: google.protobuf.Struct struct = 1;
-   */
   struct?: JsonObject | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Value value = 2;
-   */
   value?: Value | undefined;
 };
-
-/**
- * Describes the message moved.v1.FreeForm.
- * Use `create(FreeFormSchema)` to create a new message.
- */
 export const FreeFormSchema: GenMessage<FreeForm> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 3);
-
-/**
- * @generated from message moved.v1.UpdateFreeFormRequest
- */
 export type UpdateFreeFormRequest = Message<"moved.v1.UpdateFreeFormRequest"> & {
-  /**
-   * @generated from field: moved.v1.FreeForm body = 1;
-   */
   body?: FreeForm | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask update_mask = 2;
-   */
   updateMask?: FieldMask | undefined;
 };
-
-/**
- * Describes the message moved.v1.UpdateFreeFormRequest.
- * Use `create(UpdateFreeFormRequestSchema)` to create a new message.
- */
 export const UpdateFreeFormRequestSchema: GenMessage<UpdateFreeFormRequest> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 4);
-
-/**
- * @generated from message moved.v1.OddNames
- */
 export type OddNames = Message<"moved.v1.OddNames"> & {
-  /**
-   * @generated from field: string id = 1;
-   */
   id: string;
-
-  /**
-   * @generated from field: int64 Count = 2;
-   */
   Count: bigint;
-
-  /**
-   * @generated from field: int64 line_number = 3;
-   */
   lineNumber: bigint;
-
-  /**
-   * @generated from field: string mixedCase = 4;
-   */
   mixedCase: string;
-
-  /**
-   * @generated from field: string LOUD = 5;
-   */
   LOUD: string;
-
-  /**
-   * @generated from field: int64 a_BC = 6;
-   */
   aBC: bigint;
-
-  /**
-   * @generated from field: moved.v1.OddThing thing = 7;
-   */
   thing?: OddThing | undefined;
 };
-
-/**
- * Describes the message moved.v1.OddNames.
- * Use `create(OddNamesSchema)` to create a new message.
- */
 export const OddNamesSchema: GenMessage<OddNames> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 5);
-
-/**
- * @generated from message moved.v1.OddThing
- */
 export type OddThing = Message<"moved.v1.OddThing"> & {
-  /**
-   * @generated from field: string sub_value = 1;
-   */
   subValue: string;
 };
-
-/**
- * Describes the message moved.v1.OddThing.
- * Use `create(OddThingSchema)` to create a new message.
- */
 export const OddThingSchema: GenMessage<OddThing> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 6);
-
-/**
- * @generated from message moved.v1.UpdateOddNamesRequest
- */
 export type UpdateOddNamesRequest = Message<"moved.v1.UpdateOddNamesRequest"> & {
-  /**
-   * @generated from field: moved.v1.OddNames body = 1;
-   */
   body?: OddNames | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask update_mask = 2;
-   */
   updateMask?: FieldMask | undefined;
 };
-
-/**
- * Describes the message moved.v1.UpdateOddNamesRequest.
- * Use `create(UpdateOddNamesRequestSchema)` to create a new message.
- */
 export const UpdateOddNamesRequestSchema: GenMessage<UpdateOddNamesRequest> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 7);
-
-/**
- * @generated from message moved.v1.OwnJsonNames
- */
 export type OwnJsonNames = Message<"moved.v1.OwnJsonNames"> & {
-  /**
-   * @generated from field: string id = 1 [json_name = "ID"];
-   */
   id: string;
-
-  /**
-   * @generated from field: int64 Count = 2;
-   */
   Count: bigint;
-
-  /**
-   * @generated from field: int64 line_number = 3 [json_name = "LineNumber"];
-   */
   lineNumber: bigint;
-
-  /**
-   * @generated from field: string LOUD = 5 [json_name = "quiet"];
-   */
   LOUD: string;
-
-  /**
-   * @generated from field: moved.v1.OwnJsonThing thing = 7 [json_name = "Thingy"];
-   */
   thing?: OwnJsonThing | undefined;
 };
-
-/**
- * Describes the message moved.v1.OwnJsonNames.
- * Use `create(OwnJsonNamesSchema)` to create a new message.
- */
 export const OwnJsonNamesSchema: GenMessage<OwnJsonNames> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 8);
-
-/**
- * @generated from message moved.v1.OwnJsonThing
- */
 export type OwnJsonThing = Message<"moved.v1.OwnJsonThing"> & {
-  /**
-   * @generated from field: string sub_value = 1 [json_name = "sub_Value"];
-   */
   subValue: string;
 };
-
-/**
- * Describes the message moved.v1.OwnJsonThing.
- * Use `create(OwnJsonThingSchema)` to create a new message.
- */
 export const OwnJsonThingSchema: GenMessage<OwnJsonThing> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 9);
-
-/**
- * @generated from message moved.v1.UpdateOwnJsonNamesRequest
- */
 export type UpdateOwnJsonNamesRequest = Message<"moved.v1.UpdateOwnJsonNamesRequest"> & {
-  /**
-   * @generated from field: moved.v1.OwnJsonNames body = 1;
-   */
   body?: OwnJsonNames | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask update_mask = 2;
-   */
   updateMask?: FieldMask | undefined;
 };
-
-/**
- * Describes the message moved.v1.UpdateOwnJsonNamesRequest.
- * Use `create(UpdateOwnJsonNamesRequestSchema)` to create a new message.
- */
 export const UpdateOwnJsonNamesRequestSchema: GenMessage<UpdateOwnJsonNamesRequest> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 10);
-
-/**
- * @generated from message moved.v1.SampleId
- */
 export type SampleId = Message<"moved.v1.SampleId"> & {
-  /**
-   * @generated from field: string id = 1;
-   */
   id: string;
 };
-
-/**
- * Describes the message moved.v1.SampleId.
- * Use `create(SampleIdSchema)` to create a new message.
- */
 export const SampleIdSchema: GenMessage<SampleId> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 11);
-
-/**
- * @generated from message moved.v1.UpdateSampleRequest
- */
 export type UpdateSampleRequest = Message<"moved.v1.UpdateSampleRequest"> & {
-  /**
-   * @generated from field: kitchensink.v1.Sink sample = 1;
-   */
   sample?: Sink | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask update_mask = 2;
-   */
   updateMask?: FieldMask | undefined;
 };
-
-/**
- * Describes the message moved.v1.UpdateSampleRequest.
- * Use `create(UpdateSampleRequestSchema)` to create a new message.
- */
 export const UpdateSampleRequestSchema: GenMessage<UpdateSampleRequest> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 12);
-
-/**
- * @generated from message moved.v1.Text
- */
 export type Text = Message<"moved.v1.Text"> & {
-  /**
-   * @generated from field: string value = 1;
-   */
   value: string;
 };
-
-/**
- * Describes the message moved.v1.Text.
- * Use `create(TextSchema)` to create a new message.
- */
 export const TextSchema: GenMessage<Text> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 13);
-
-/**
- * @generated from message moved.v1.Choice
- */
 export type Choice = Message<"moved.v1.Choice"> & {
-  /**
-   * @generated from field: bool fails = 1;
-   */
   fails: boolean;
 };
-
-/**
- * Describes the message moved.v1.Choice.
- * Use `create(ChoiceSchema)` to create a new message.
- */
 export const ChoiceSchema: GenMessage<Choice> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 14);
-
-/**
- * @generated from message moved.v1.Answer
- */
 export type Answer = Message<"moved.v1.Answer"> & {
-  /**
-   * @generated from field: moved.v1.Label label = 1;
-   */
   label?: Label | undefined;
-
-  /**
-   * @generated from field: repeated moved.v1.Label labels = 2;
-   */
   labels: Label[];
-
-  /**
-   * @generated from field: repeated string words = 3;
-   */
   words: string[];
-
-  /**
-   * @generated from field: string answer = 4;
-   */
   answer: string;
 };
-
-/**
- * Describes the message moved.v1.Answer.
- * Use `create(AnswerSchema)` to create a new message.
- */
 export const AnswerSchema: GenMessage<Answer> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 15);
-
-/**
- * @generated from message moved.v1.ManySamples
- */
 export type ManySamples = Message<"moved.v1.ManySamples"> & {
-  /**
-   * @generated from field: repeated int64 numbers = 1;
-   */
   numbers: bigint[];
 };
-
-/**
- * Describes the message moved.v1.ManySamples.
- * Use `create(ManySamplesSchema)` to create a new message.
- */
 export const ManySamplesSchema: GenMessage<ManySamples> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 16);
-
-/**
- * @generated from message moved.v1.Greeting
- */
 export type Greeting = Message<"moved.v1.Greeting"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: google.protobuf.Int32Value number = 2;
-   */
   number?: number | undefined;
 };
-
-/**
- * Describes the message moved.v1.Greeting.
- * Use `create(GreetingSchema)` to create a new message.
- */
 export const GreetingSchema: GenMessage<Greeting> = /*@__PURE__*/
   messageDesc(file_moved_v1_moved, 17);
-
-/**
- * @generated from service moved.v1.Letters
- */
 export const Letters: GenService<{
-  /**
-   * @generated from rpc moved.v1.Letters.Send
-   */
   send: {
     methodKind: "unary";
     input: typeof LetterSchema;
     output: typeof LetterSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Letters.SendBody
-   */
   sendBody: {
     methodKind: "unary";
     input: typeof LetterSchema;
     output: typeof LetterSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Letters.Refuse
-   */
   refuse: {
     methodKind: "unary";
     input: typeof LetterSchema;
     output: typeof LetterSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Letters.UpdateFreeForm
-   */
   updateFreeForm: {
     methodKind: "unary";
     input: typeof UpdateFreeFormRequestSchema;
     output: typeof UpdateFreeFormRequestSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Letters.UpdateOddNames
-   */
   updateOddNames: {
     methodKind: "unary";
     input: typeof UpdateOddNamesRequestSchema;
     output: typeof UpdateOddNamesRequestSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Letters.UpdateOwnJsonNames
-   */
   updateOwnJsonNames: {
     methodKind: "unary";
     input: typeof UpdateOwnJsonNamesRequestSchema;
     output: typeof UpdateOwnJsonNamesRequestSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Letters.Greet
-   */
   greet: {
     methodKind: "unary";
     input: typeof GreetingSchema;
@@ -553,22 +186,12 @@ export const Letters: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_moved_v1_moved, 0);
-
-/**
- * @generated from service moved.v1.PlainLetters
- */
 export const PlainLetters: GenService<{
-  /**
-   * @generated from rpc moved.v1.PlainLetters.Send
-   */
   send: {
     methodKind: "unary";
     input: typeof LetterSchema;
     output: typeof LetterSchema;
   },
-  /**
-   * @generated from rpc moved.v1.PlainLetters.SendBody
-   */
   sendBody: {
     methodKind: "unary";
     input: typeof LetterSchema;
@@ -576,142 +199,87 @@ export const PlainLetters: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_moved_v1_moved, 1);
-
-/**
- * @generated from service moved.v1.Samples
- */
 export const Samples: GenService<{
-  /**
-   * @generated from rpc moved.v1.Samples.CreateFromPath
-   */
   createFromPath: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof SinkSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.Create
-   */
   create: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof SinkSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.Get
-   */
   get: {
     methodKind: "unary";
     input: typeof SampleIdSchema;
     output: typeof SinkSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.Exists
-   */
   exists: {
     methodKind: "unary";
     input: typeof SampleIdSchema;
     output: typeof EmptySchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.Delete
-   */
   delete: {
     methodKind: "unary";
     input: typeof SampleIdSchema;
     output: typeof EmptySchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.AskOptions
-   */
   askOptions: {
     methodKind: "unary";
     input: typeof SampleIdSchema;
     output: typeof EmptySchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.Trace
-   */
   trace: {
     methodKind: "unary";
     input: typeof SampleIdSchema;
     output: typeof SinkSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.Update
-   */
   update: {
     methodKind: "unary";
     input: typeof UpdateSampleRequestSchema;
     output: typeof UpdateSampleRequestSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.CreateMany
-   */
   createMany: {
     methodKind: "client_streaming";
     input: typeof SinkSchema;
     output: typeof EmptySchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.List
-   */
   list: {
     methodKind: "server_streaming";
     input: typeof ChoiceSchema;
     output: typeof SinkSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.Relay
-   */
   relay: {
     methodKind: "bidi_streaming";
     input: typeof TextSchema;
     output: typeof TextSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.Download
-   */
   download: {
     methodKind: "server_streaming";
     input: typeof ChoiceSchema;
     output: typeof HttpBodySchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.Say
-   */
   say: {
     methodKind: "unary";
     input: typeof TextSchema;
     output: typeof TextSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.SayDeep
-   */
   sayDeep: {
     methodKind: "unary";
     input: typeof SinkSchema;
     output: typeof SinkSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.Wait
-   */
   wait: {
     methodKind: "unary";
     input: typeof EmptySchema;
     output: typeof EmptySchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.WaitStream
-   */
   waitStream: {
     methodKind: "server_streaming";
     input: typeof EmptySchema;
     output: typeof EmptySchema;
   },
-  /**
-   * @generated from rpc moved.v1.Samples.CheckQuery
-   */
   checkQuery: {
     methodKind: "unary";
     input: typeof SinkSchema;
@@ -719,22 +287,12 @@ export const Samples: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_moved_v1_moved, 2);
-
-/**
- * @generated from service moved.v1.Answers
- */
 export const Answers: GenService<{
-  /**
-   * @generated from rpc moved.v1.Answers.GetAnswer
-   */
   getAnswer: {
     methodKind: "unary";
     input: typeof TextSchema;
     output: typeof AnswerSchema;
   },
-  /**
-   * @generated from rpc moved.v1.Answers.StreamAnswers
-   */
   streamAnswers: {
     methodKind: "server_streaming";
     input: typeof TextSchema;
@@ -742,14 +300,7 @@ export const Answers: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_moved_v1_moved, 3);
-
-/**
- * @generated from service moved.v1.Refused
- */
 export const Refused: GenService<{
-  /**
-   * @generated from rpc moved.v1.Refused.GetMany
-   */
   getMany: {
     methodKind: "unary";
     input: typeof ManySamplesSchema;

@@ -8,59 +8,20 @@ import { file_google_api_annotations } from "../../../../src/gateway/gen/google/
 import type { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
-
-/**
- * Describes the file plantstore/v1/plant_service.proto.
- */
 export const file_plantstore_v1_plant_service: GenFile = /*@__PURE__*/
   fileDesc("CiFwbGFudHN0b3JlL3YxL3BsYW50X3NlcnZpY2UucHJvdG8SDXBsYW50c3RvcmUudjEiLAoSRGVsZXRlUGxhbnRSZXF1ZXN0Eg8KAmlkGAEgASgDSACIAQFCBQoDX2lkIicKBUVycm9yEg0KBWVycm9yGAEgASgFEg8KB21lc3NhZ2UYAiABKAkycQoMUGxhbnRTZXJ2aWNlEmEKC0RlbGV0ZVBsYW50EiEucGxhbnRzdG9yZS52MS5EZWxldGVQbGFudFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiF5ACAoLT5JMCDioML3BsYW50cy97aWR9Ql8KDXBsYW50c3RvcmUudjFCEVBsYW50U2VydmljZVByb3RvUAFaKXBsYW50c3RvcmUvZ2VuL3BsYW50c3RvcmUvdjE7cGxhbnRzdG9yZXYxqgINUGxhbnRTdG9yZS5WMWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_empty]);
-
-/**
- * @generated from message plantstore.v1.DeletePlantRequest
- */
 export type DeletePlantRequest = Message<"plantstore.v1.DeletePlantRequest"> & {
-  /**
-   * @generated from field: optional int64 id = 1;
-   */
   id?: bigint | undefined;
 };
-
-/**
- * Describes the message plantstore.v1.DeletePlantRequest.
- * Use `create(DeletePlantRequestSchema)` to create a new message.
- */
 export const DeletePlantRequestSchema: GenMessage<DeletePlantRequest> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_plant_service, 0);
-
-/**
- * @generated from message plantstore.v1.Error
- */
 export type Error = Message<"plantstore.v1.Error"> & {
-  /**
-   * @generated from field: int32 error = 1;
-   */
   error: number;
-
-  /**
-   * @generated from field: string message = 2;
-   */
   message: string;
 };
-
-/**
- * Describes the message plantstore.v1.Error.
- * Use `create(ErrorSchema)` to create a new message.
- */
 export const ErrorSchema: GenMessage<Error> = /*@__PURE__*/
   messageDesc(file_plantstore_v1_plant_service, 1);
-
-/**
- * @generated from service plantstore.v1.PlantService
- */
 export const PlantService: GenService<{
-  /**
-   * @generated from rpc plantstore.v1.PlantService.DeletePlant
-   */
   deletePlant: {
     methodKind: "unary";
     input: typeof DeletePlantRequestSchema;

@@ -5,67 +5,25 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-
-/**
- * Describes the file streams/v1/stream_service.proto.
- */
 export const file_streams_v1_stream_service: GenFile = /*@__PURE__*/
   fileDesc("Ch9zdHJlYW1zL3YxL3N0cmVhbV9zZXJ2aWNlLnByb3RvEgpzdHJlYW1zLnYxIh4KDENvdW50UmVxdWVzdBIOCgZwaWVjZXMYASABKAUiKAoFUGllY2USDgoGbnVtYmVyGAEgASgFEg8KB2NvbnRlbnQYAiABKAwyeQoNU3RyZWFtU2VydmljZRIwCgRFY2hvEhEuc3RyZWFtcy52MS5QaWVjZRoRLnN0cmVhbXMudjEuUGllY2UoATABEjYKBUNvdW50Ehguc3RyZWFtcy52MS5Db3VudFJlcXVlc3QaES5zdHJlYW1zLnYxLlBpZWNlMAFCMwoKc3RyZWFtcy52MVABWiNwbGFudHN0b3JlL2dlbi9zdHJlYW1zL3YxO3N0cmVhbXN2MWIGcHJvdG8z");
-
-/**
- * @generated from message streams.v1.CountRequest
- */
 export type CountRequest = Message<"streams.v1.CountRequest"> & {
-  /**
-   * @generated from field: int32 pieces = 1;
-   */
   pieces: number;
 };
-
-/**
- * Describes the message streams.v1.CountRequest.
- * Use `create(CountRequestSchema)` to create a new message.
- */
 export const CountRequestSchema: GenMessage<CountRequest> = /*@__PURE__*/
   messageDesc(file_streams_v1_stream_service, 0);
-
-/**
- * @generated from message streams.v1.Piece
- */
 export type Piece = Message<"streams.v1.Piece"> & {
-  /**
-   * @generated from field: int32 number = 1;
-   */
   number: number;
-
-  /**
-   * @generated from field: bytes content = 2;
-   */
   content: Uint8Array;
 };
-
-/**
- * Describes the message streams.v1.Piece.
- * Use `create(PieceSchema)` to create a new message.
- */
 export const PieceSchema: GenMessage<Piece> = /*@__PURE__*/
   messageDesc(file_streams_v1_stream_service, 1);
-
-/**
- * @generated from service streams.v1.StreamService
- */
 export const StreamService: GenService<{
-  /**
-   * @generated from rpc streams.v1.StreamService.Echo
-   */
   echo: {
     methodKind: "bidi_streaming";
     input: typeof PieceSchema;
     output: typeof PieceSchema;
   },
-  /**
-   * @generated from rpc streams.v1.StreamService.Count
-   */
   count: {
     methodKind: "server_streaming";
     input: typeof CountRequestSchema;

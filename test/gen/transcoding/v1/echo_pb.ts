@@ -10,821 +10,257 @@ import { file_google_api_httpbody } from "../../../../src/gateway/gen/google/api
 import type { Any, Duration, Empty, EmptySchema, FieldMask, ListValue, StringValue, Timestamp, Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_any, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
-
-/**
- * Describes the file transcoding/v1/echo.proto.
- */
 export const file_transcoding_v1_echo: GenFile = /*@__PURE__*/
   fileDesc("Chl0cmFuc2NvZGluZy92MS9lY2hvLnByb3RvEg50cmFuc2NvZGluZy52MSIlCgVJbm5lchIMCgR0ZXh0GAEgASgJEg4KBm51bWJlchgCIAEoAyJ2CgZOZXN0ZWQSDAoEdGV4dBgBIAEoCRIOCgZudW1iZXIYAiABKAMSEQoEZmxhZxgDIAEoCEgAiAEBEgwKBHRhZ3MYBCADKAkSJAoFaW5uZXIYBSABKAsyFS50cmFuc2NvZGluZy52MS5Jbm5lckIHCgVfZmxhZyI5CgRUcmVlEgwKBHRleHQYASABKAkSIwoFY2hpbGQYAiABKAsyFC50cmFuc2NvZGluZy52MS5UcmVlIrQUCgpFdmVyeXRoaW5nEhAKCGZfZG91YmxlGAEgASgBEg8KB2ZfZmxvYXQYAiABKAISDwoHZl9pbnQzMhgDIAEoBRIPCgdmX2ludDY0GAQgASgDEhAKCGZfdWludDMyGAUgASgNEhAKCGZfdWludDY0GAYgASgEEhAKCGZfc2ludDMyGAcgASgREhAKCGZfc2ludDY0GAggASgSEhEKCWZfZml4ZWQzMhgJIAEoBxIRCglmX2ZpeGVkNjQYCiABKAYSEgoKZl9zZml4ZWQzMhgLIAEoDxISCgpmX3NmaXhlZDY0GAwgASgQEg4KBmZfYm9vbBgNIAEoCBIQCghmX3N0cmluZxgOIAEoCRIPCgdmX2J5dGVzGA8gASgMEiUKBmZfZW51bRgQIAEoDjIVLnRyYW5zY29kaW5nLnYxLkNvbG9yEhYKCW9wdF9pbnQ2NBgUIAEoA0gBiAEBEhcKCm9wdF9zdHJpbmcYFSABKAlIAogBARIVCghvcHRfYm9vbBgWIAEoCEgDiAEBEiwKCG9wdF9lbnVtGBcgASgOMhUudHJhbnNjb2RpbmcudjEuQ29sb3JIBIgBARIXCgpvcHRfZG91YmxlGBggASgBSAWIAQESFgoJb3B0X2J5dGVzGBkgASgMSAaIAQESFgoJb3B0X2ludDMyGBogASgFSAeIAQESEAoIcl9kb3VibGUYHyADKAESDwoHcl9mbG9hdBggIAMoAhIPCgdyX2ludDMyGCEgAygFEg8KB3JfaW50NjQYIiADKAMSEAoIcl91aW50MzIYIyADKA0SEAoIcl91aW50NjQYJCADKAQSEAoIcl9zaW50MzIYJSADKBESEAoIcl9zaW50NjQYJiADKBISEQoJcl9maXhlZDMyGCcgAygHEhEKCXJfZml4ZWQ2NBgoIAMoBhISCgpyX3NmaXhlZDMyGCkgAygPEhIKCnJfc2ZpeGVkNjQYKiADKBASDgoGcl9ib29sGCsgAygIEhAKCHJfc3RyaW5nGCwgAygJEg8KB3JfYnl0ZXMYLSADKAwSJQoGcl9lbnVtGC4gAygOMhUudHJhbnNjb2RpbmcudjEuQ29sb3ISKAoIcl9uZXN0ZWQYLyADKAsyFi50cmFuc2NvZGluZy52MS5OZXN0ZWQSOQoIbV9zdHJpbmcYMiADKAsyJy50cmFuc2NvZGluZy52MS5FdmVyeXRoaW5nLk1TdHJpbmdFbnRyeRI3CgdtX2ludDY0GDMgAygLMiYudHJhbnNjb2RpbmcudjEuRXZlcnl0aGluZy5NSW50NjRFbnRyeRI1CgZtX2Jvb2wYNCADKAsyJS50cmFuc2NvZGluZy52MS5FdmVyeXRoaW5nLk1Cb29sRW50cnkSNQoGbV9lbnVtGDUgAygLMiUudHJhbnNjb2RpbmcudjEuRXZlcnl0aGluZy5NRW51bUVudHJ5EjkKCG1fdWludDMyGDYgAygLMicudHJhbnNjb2RpbmcudjEuRXZlcnl0aGluZy5NVWludDMyRW50cnkSJgoGbmVzdGVkGDwgASgLMhYudHJhbnNjb2RpbmcudjEuTmVzdGVkEiIKBHRyZWUYPSABKAsyFC50cmFuc2NvZGluZy52MS5UcmVlEiUKBWVtcHR5GD4gASgLMhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5EhcKDWNob2ljZV9zdHJpbmcYRiABKAlIABIWCgxjaG9pY2VfaW50NjQYRyABKANIABIvCg1jaG9pY2VfbmVzdGVkGEggASgLMhYudHJhbnNjb2RpbmcudjEuTmVzdGVkSAASLAoLY2hvaWNlX2VudW0YSSABKA4yFS50cmFuc2NvZGluZy52MS5Db2xvckgAEjYKDmNob2ljZV93cmFwcGVyGEogASgLMhwuZ29vZ2xlLnByb3RvYnVmLlN0cmluZ1ZhbHVlSAASLgoId19kb3VibGUYUCABKAsyHC5nb29nbGUucHJvdG9idWYuRG91YmxlVmFsdWUSLAoHd19mbG9hdBhRIAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5GbG9hdFZhbHVlEiwKB3dfaW50NjQYUiABKAsyGy5nb29nbGUucHJvdG9idWYuSW50NjRWYWx1ZRIuCgh3X3VpbnQ2NBhTIAEoCzIcLmdvb2dsZS5wcm90b2J1Zi5VSW50NjRWYWx1ZRIsCgd3X2ludDMyGFQgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDMyVmFsdWUSLgoId191aW50MzIYVSABKAsyHC5nb29nbGUucHJvdG9idWYuVUludDMyVmFsdWUSKgoGd19ib29sGFYgASgLMhouZ29vZ2xlLnByb3RvYnVmLkJvb2xWYWx1ZRIuCgh3X3N0cmluZxhXIAEoCzIcLmdvb2dsZS5wcm90b2J1Zi5TdHJpbmdWYWx1ZRIsCgd3X2J5dGVzGFggASgLMhsuZ29vZ2xlLnByb3RvYnVmLkJ5dGVzVmFsdWUSLQoJdGltZXN0YW1wGFogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghkdXJhdGlvbhhbIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIoCgRtYXNrGFwgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxInCgZzdHJ1Y3QYXSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EiUKBXZhbHVlGF4gASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEigKBGxpc3QYXyABKAsyGi5nb29nbGUucHJvdG9idWYuTGlzdFZhbHVlEiEKA2FueRhgIAEoCzIULmdvb2dsZS5wcm90b2J1Zi5BbnkSGAoHcmVuYW1lZBhkIAEoCVIHb3duTmFtZRIUCgx3aXRoX2RpZ2l0XzEYZSABKAkaLgoMTVN0cmluZ0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaRQoLTUludDY0RW50cnkSCwoDa2V5GAEgASgDEiUKBXZhbHVlGAIgASgLMhYudHJhbnNjb2RpbmcudjEuTmVzdGVkOgI4ARosCgpNQm9vbEVudHJ5EgsKA2tleRgBIAEoCBINCgV2YWx1ZRgCIAEoBToCOAEaQwoKTUVudW1FbnRyeRILCgNrZXkYASABKAkSJAoFdmFsdWUYAiABKA4yFS50cmFuc2NvZGluZy52MS5Db2xvcjoCOAEaLgoMTVVpbnQzMkVudHJ5EgsKA2tleRgBIAEoDRINCgV2YWx1ZRgCIAEoDDoCOAFCCAoGY2hvaWNlQgwKCl9vcHRfaW50NjRCDQoLX29wdF9zdHJpbmdCCwoJX29wdF9ib29sQgsKCV9vcHRfZW51bUINCgtfb3B0X2RvdWJsZUIMCgpfb3B0X2J5dGVzQgwKCl9vcHRfaW50MzIiJAoERWNobxILCgNycGMYASABKAkSDwoHbWVzc2FnZRgCIAEoCSIbCgtGYWlsUmVxdWVzdBIMCgRjb2RlGAEgASgFIjAKDENvdW50UmVxdWVzdBINCgVjb3VudBgBIAEoBRIRCglmYWlsX3dpdGgYAiABKAUiIwoESXRlbRINCgVpbmRleBgBIAEoBRIMCgR0ZXh0GAIgASgJIiwKBUl0ZW1zEiMKBWl0ZW1zGAEgAygLMhQudHJhbnNjb2RpbmcudjEuSXRlbSJQCg5QdXRGaWxlUmVxdWVzdBIMCgRuYW1lGAEgASgJEiIKBGZpbGUYAiABKAsyFC5nb29nbGUuYXBpLkh0dHBCb2R5EgwKBG5vdGUYAyABKAkiNAoOR2V0RmlsZVJlcXVlc3QSFAoMY29udGVudF90eXBlGAEgASgJEgwKBGRhdGEYAiABKAwiOAoERmlsZRIiCgRmaWxlGAEgASgLMhQuZ29vZ2xlLmFwaS5IdHRwQm9keRIMCgRub3RlGAIgASgJKlsKBUNvbG9yEhUKEUNPTE9SX1VOU1BFQ0lGSUVEEAASDQoJQ09MT1JfUkVEEAESDwoLQ09MT1JfR1JFRU4QAhIbCg5DT0xPUl9ORUdBVElWRRD///////////8BMqYUCgtFY2hvU2VydmljZRL2BAoJR2V0U2NhbGFyEhoudHJhbnNjb2RpbmcudjEuRXZlcnl0aGluZxoULnRyYW5zY29kaW5nLnYxLkVjaG8itgSC0+STAq8EWh0SGy92MS9zY2FsYXJzL2Zsb2F0L3tmX2Zsb2F0fVodEhsvdjEvc2NhbGFycy9pbnQzMi97Zl9pbnQzMn1aHRIbL3YxL3NjYWxhcnMvaW50NjQve2ZfaW50NjR9Wh8SHS92MS9zY2FsYXJzL3VpbnQzMi97Zl91aW50MzJ9Wh8SHS92MS9zY2FsYXJzL3VpbnQ2NC97Zl91aW50NjR9Wh8SHS92MS9zY2FsYXJzL3NpbnQzMi97Zl9zaW50MzJ9Wh8SHS92MS9zY2FsYXJzL3NpbnQ2NC97Zl9zaW50NjR9WiESHy92MS9zY2FsYXJzL2ZpeGVkMzIve2ZfZml4ZWQzMn1aIRIfL3YxL3NjYWxhcnMvZml4ZWQ2NC97Zl9maXhlZDY0fVojEiEvdjEvc2NhbGFycy9zZml4ZWQzMi97Zl9zZml4ZWQzMn1aIxIhL3YxL3NjYWxhcnMvc2ZpeGVkNjQve2Zfc2ZpeGVkNjR9WhsSGS92MS9zY2FsYXJzL2Jvb2wve2ZfYm9vbH1aHxIdL3YxL3NjYWxhcnMvc3RyaW5nL3tmX3N0cmluZ31aHRIbL3YxL3NjYWxhcnMvYnl0ZXMve2ZfYnl0ZXN9WhsSGS92MS9zY2FsYXJzL2VudW0ve2ZfZW51bX1aIxIhL3YxL3NjYWxhcnMvY2hvaWNlL3tjaG9pY2VfaW50NjR9Eh0vdjEvc2NhbGFycy9kb3VibGUve2ZfZG91YmxlfRJMCgVRdWVyeRIaLnRyYW5zY29kaW5nLnYxLkV2ZXJ5dGhpbmcaFC50cmFuc2NvZGluZy52MS5FY2hvIhGC0+STAgsSCS92MS9xdWVyeRLbAQoJR2V0TmVzdGVkEhoudHJhbnNjb2RpbmcudjEuRXZlcnl0aGluZxoULnRyYW5zY29kaW5nLnYxLkVjaG8imwGC0+STApQBWh4SHC92MS9kZWVwL3tuZXN0ZWQuaW5uZXIudGV4dH1aJBIiL3YxL3BhaXJzL3tmX3N0cmluZ30ve25lc3RlZC50ZXh0fVoyEjAvdjEvcGFpcnMve2Zfc3RyaW5nfS93aXRoL3tmX2ludDY0fS9hbmQve2ZfYm9vbH0SGC92MS9uZXN0ZWQve25lc3RlZC50ZXh0fRK5AQoLR2V0U2VnbWVudHMSGi50cmFuc2NvZGluZy52MS5FdmVyeXRoaW5nGhQudHJhbnNjb2RpbmcudjEuRWNobyJ4gtPkkwJyWhgSFi92MS9yZXN0L3tmX3N0cmluZz0qKn1aHBIaL3YxL3tuZXN0ZWQudGV4dD10cmVlcy8qKn1aFhIUL3YxL29uZS97Zl9zdHJpbmc9Kn0SIC92MS97Zl9zdHJpbmc9c2hlbHZlcy8qL2Jvb2tzLyp9EmQKB0dldFdpbGQSGi50cmFuc2NvZGluZy52MS5FdmVyeXRoaW5nGhQudHJhbnNjb2RpbmcudjEuRWNobyIngtPkkwIhWg8SDS92MS93aWxkZXIvKioSDi92MS93aWxkLyovZW5kEl4KCU1hdGNoUmVzdBIaLnRyYW5zY29kaW5nLnYxLkV2ZXJ5dGhpbmcaFC50cmFuc2NvZGluZy52MS5FY2hvIh+C0+STAhkSFy92MS9tYXRjaC97Zl9zdHJpbmc9Kip9EnIKCE1hdGNoT25lEhoudHJhbnNjb2RpbmcudjEuRXZlcnl0aGluZxoULnRyYW5zY29kaW5nLnYxLkVjaG8iNILT5JMCLloWKhQvdjEvbWF0Y2gve2Zfc3RyaW5nfRIUL3YxL21hdGNoL3tmX3N0cmluZ30SVgoMTWF0Y2hMaXRlcmFsEhoudHJhbnNjb2RpbmcudjEuRXZlcnl0aGluZxoULnRyYW5zY29kaW5nLnYxLkVjaG8iFILT5JMCDhIML3YxL21hdGNoL21lElcKBkdldEFjdBIaLnRyYW5zY29kaW5nLnYxLkV2ZXJ5dGhpbmcaFC50cmFuc2NvZGluZy52MS5FY2hvIhuC0+STAhUSEy92MS9hY3RzL3tmX3N0cmluZ30SrQEKA0FjdBIaLnRyYW5zY29kaW5nLnYxLkV2ZXJ5dGhpbmcaFC50cmFuc2NvZGluZy52MS5FY2hvInSC0+STAm46ASpaGhIYL3YxL2FjdHMve2Zfc3RyaW5nfTpwZWVrWhASDi92MS9hY3RzOmNvdW50WiASHi92MS9hcmNoaXZlL3tmX3N0cmluZz0qKn06bGlzdCIZL3YxL2FjdHMve2Zfc3RyaW5nfTpjbG9zZRJVCgZDcmVhdGUSGi50cmFuc2NvZGluZy52MS5FdmVyeXRoaW5nGhQudHJhbnNjb2RpbmcudjEuRWNobyIZgtPkkwITOgEqIg4vdjEvZXZlcnl0aGluZxKKAQoHUmVwbGFjZRIaLnRyYW5zY29kaW5nLnYxLkV2ZXJ5dGhpbmcaFC50cmFuc2NvZGluZy52MS5FY2hvIk2C0+STAkc6ASpaKDoBKhojL3YxL25lc3RlZC97bmVzdGVkLnRleHR9L2V2ZXJ5dGhpbmcaGC92MS9ldmVyeXRoaW5nL3tmX2ludDY0fRKQAQoGVXBkYXRlEhoudHJhbnNjb2RpbmcudjEuRXZlcnl0aGluZxoULnRyYW5zY29kaW5nLnYxLkVjaG8iVILT5JMCTjoGbmVzdGVkWiI6Bm5lc3RlZDIYL3YxL25lc3RlZC97bmVzdGVkLnRleHR9MiAvdjEvZXZlcnl0aGluZy97Zl9zdHJpbmd9L25lc3RlZBJcCgZEZWxldGUSGi50cmFuc2NvZGluZy52MS5FdmVyeXRoaW5nGhQudHJhbnNjb2RpbmcudjEuRWNobyIggtPkkwIaKhgvdjEvZXZlcnl0aGluZy97Zl9pbnQ2NH0SVwoGUmV0dXJuEhoudHJhbnNjb2RpbmcudjEuRXZlcnl0aGluZxoaLnRyYW5zY29kaW5nLnYxLkV2ZXJ5dGhpbmciFYLT5JMCDzoBKiIKL3YxL3JldHVybhJcCgZSZW1vdmUSGi50cmFuc2NvZGluZy52MS5FdmVyeXRoaW5nGhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5Ih6C0+STAhgqFi92MS9ub3RoaW5nL3tmX3N0cmluZ30SUgoERmFpbBIbLnRyYW5zY29kaW5nLnYxLkZhaWxSZXF1ZXN0GhQudHJhbnNjb2RpbmcudjEuRWNobyIXgtPkkwIREg8vdjEvZmFpbC97Y29kZX0SOwoHVW5ib3VuZBIaLnRyYW5zY29kaW5nLnYxLkV2ZXJ5dGhpbmcaFC50cmFuc2NvZGluZy52MS5FY2hvMqIDChBCb2R5RmllbGRTZXJ2aWNlEo0DCghTZXRGaWVsZBIaLnRyYW5zY29kaW5nLnYxLkV2ZXJ5dGhpbmcaFC50cmFuc2NvZGluZy52MS5FY2hvIs4CgtPkkwLHAjoIZl9zdHJpbmdaGzoHZl9pbnQ2NBoQL3YxL2ZpZWxkcy9pbnQ2NFoZOgZmX2Jvb2waDy92MS9maWVsZHMvYm9vbFoZOgZmX2VudW0aDy92MS9maWVsZHMvZW51bVoeOghyX3N0cmluZxoSL3YxL2ZpZWxkcy9zdHJpbmdzWh46CHJfbmVzdGVkGhIvdjEvZmllbGRzL25lc3RlZHNaGjoIbV9zdHJpbmcaDi92MS9maWVsZHMvbWFwWiE6CXRpbWVzdGFtcBoUL3YxL2ZpZWxkcy90aW1lc3RhbXBaHjoId19zdHJpbmcaEi92MS9maWVsZHMvd3JhcHBlclobOgZzdHJ1Y3QaES92MS9maWVsZHMvc3RydWN0Whk6BXZhbHVlGhAvdjEvZmllbGRzL3ZhbHVlGhEvdjEvZmllbGRzL3N0cmluZzLDAwoTUmVzcG9uc2VCb2R5U2VydmljZRKrAwoIR2V0RmllbGQSGi50cmFuc2NvZGluZy52MS5FdmVyeXRoaW5nGhoudHJhbnNjb2RpbmcudjEuRXZlcnl0aGluZyLmAoLT5JMC3wJaHmIIZl9zdHJpbmcSEi92MS9hbnN3ZXJzL3N0cmluZ1ocYgdmX2ludDY0EhEvdjEvYW5zd2Vycy9pbnQ2NFoaYgZmX2Jvb2wSEC92MS9hbnN3ZXJzL2Jvb2xaGmIGZl9lbnVtEhAvdjEvYW5zd2Vycy9lbnVtWhxiB2ZfYnl0ZXMSES92MS9hbnN3ZXJzL2J5dGVzWh9iCHJfc3RyaW5nEhMvdjEvYW5zd2Vycy9zdHJpbmdzWh46ASpiCG1fc3RyaW5nIg8vdjEvYW5zd2Vycy9tYXBaJToBKmIJdGltZXN0YW1wIhUvdjEvYW5zd2Vycy90aW1lc3RhbXBaIToBKmIHd19pbnQ2NCITL3YxL2Fuc3dlcnMvd3JhcHBlcloiOgEqYghyX25lc3RlZCITL3YxL2Fuc3dlcnMvbmVzdGVkc2IGbmVzdGVkEhIvdjEvYW5zd2Vycy9uZXN0ZWQy+QEKEUN1c3RvbUtpbmRTZXJ2aWNlEoUBCgZDdXN0b20SGi50cmFuc2NvZGluZy52MS5FdmVyeXRoaW5nGhQudHJhbnNjb2RpbmcudjEuRWNobyJJgtPkkwJDWh5CHAoESEVBRBIUL3YxL2hlYWRzL3tmX3N0cmluZ31CIQoIUFJPUEZJTkQSFS92MS9jdXN0b20ve2Zfc3RyaW5nfRJcCgdBbnlLaW5kEhoudHJhbnNjb2RpbmcudjEuRXZlcnl0aGluZxoULnRyYW5zY29kaW5nLnYxLkVjaG8iH4LT5JMCGUIXCgEqEhIvdjEvYW55L3tmX3N0cmluZ30yogIKDVN0cmVhbVNlcnZpY2USYAoFQ291bnQSHC50cmFuc2NvZGluZy52MS5Db3VudFJlcXVlc3QaFC50cmFuc2NvZGluZy52MS5JdGVtIiGC0+STAhsSGS92MS9zdHJlYW1zL2NvdW50L3tjb3VudH0wARJYCgdDb2xsZWN0EhQudHJhbnNjb2RpbmcudjEuSXRlbRoVLnRyYW5zY29kaW5nLnYxLkl0ZW1zIh6C0+STAhg6ASoiEy92MS9zdHJlYW1zL2NvbGxlY3QoARJVCgVSZWxheRIULnRyYW5zY29kaW5nLnYxLkl0ZW0aFC50cmFuc2NvZGluZy52MS5JdGVtIhyC0+STAhY6ASoiES92MS9zdHJlYW1zL3JlbGF5KAEwATLYAwoLRmlsZVNlcnZpY2USUQoGVXBsb2FkEhQuZ29vZ2xlLmFwaS5IdHRwQm9keRoULnRyYW5zY29kaW5nLnYxLkVjaG8iG4LT5JMCFToBKiIQL3YxL2ZpbGVzOnVwbG9hZBJfCgdQdXRGaWxlEh4udHJhbnNjb2RpbmcudjEuUHV0RmlsZVJlcXVlc3QaFC50cmFuc2NvZGluZy52MS5FY2hvIh6C0+STAhg6BGZpbGUaEC92MS9maWxlcy97bmFtZX0SUgoHR2V0RmlsZRIeLnRyYW5zY29kaW5nLnYxLkdldEZpbGVSZXF1ZXN0GhQuZ29vZ2xlLmFwaS5IdHRwQm9keSIRgtPkkwILEgkvdjEvZmlsZXMSYwoMR2V0RmlsZUZpZWxkEh4udHJhbnNjb2RpbmcudjEuR2V0RmlsZVJlcXVlc3QaFC50cmFuc2NvZGluZy52MS5GaWxlIh2C0+STAhdiBGZpbGUSDy92MS9maWxlLWZpZWxkcxJcCglHZXRQaWVjZXMSHi50cmFuc2NvZGluZy52MS5HZXRGaWxlUmVxdWVzdBoULmdvb2dsZS5hcGkuSHR0cEJvZHkiF4LT5JMCERIPL3YxL2ZpbGUtcGllY2VzMAFCPwoOdHJhbnNjb2RpbmcudjFQAVordHJhbnNjb2RpbmcvZ2VuL3RyYW5zY29kaW5ndjE7dHJhbnNjb2Rpbmd2MWIGcHJvdG8z", [file_google_api_annotations, file_google_api_httpbody, file_google_protobuf_any, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_protobuf_wrappers]);
-
-/**
- * @generated from message transcoding.v1.Inner
- */
 export type Inner = Message<"transcoding.v1.Inner"> & {
-  /**
-   * @generated from field: string text = 1;
-   */
   text: string;
-
-  /**
-   * @generated from field: int64 number = 2;
-   */
   number: bigint;
 };
-
-/**
- * Describes the message transcoding.v1.Inner.
- * Use `create(InnerSchema)` to create a new message.
- */
 export const InnerSchema: GenMessage<Inner> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 0);
-
-/**
- * @generated from message transcoding.v1.Nested
- */
 export type Nested = Message<"transcoding.v1.Nested"> & {
-  /**
-   * @generated from field: string text = 1;
-   */
   text: string;
-
-  /**
-   * @generated from field: int64 number = 2;
-   */
   number: bigint;
-
-  /**
-   * @generated from field: optional bool flag = 3;
-   */
   flag?: boolean | undefined;
-
-  /**
-   * @generated from field: repeated string tags = 4;
-   */
   tags: string[];
-
-  /**
-   * @generated from field: transcoding.v1.Inner inner = 5;
-   */
   inner?: Inner | undefined;
 };
-
-/**
- * Describes the message transcoding.v1.Nested.
- * Use `create(NestedSchema)` to create a new message.
- */
 export const NestedSchema: GenMessage<Nested> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 1);
-
-/**
- * @generated from message transcoding.v1.Tree
- */
 export type Tree = Message<"transcoding.v1.Tree"> & {
-  /**
-   * @generated from field: string text = 1;
-   */
   text: string;
-
-  /**
-   * @generated from field: transcoding.v1.Tree child = 2;
-   */
   child?: Tree | undefined;
 };
-
-/**
- * Describes the message transcoding.v1.Tree.
- * Use `create(TreeSchema)` to create a new message.
- */
 export const TreeSchema: GenMessage<Tree> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 2);
-
-/**
- * @generated from message transcoding.v1.Everything
- */
 export type Everything = Message<"transcoding.v1.Everything"> & {
-  /**
-   * @generated from field: double f_double = 1;
-   */
   fDouble: number;
-
-  /**
-   * @generated from field: float f_float = 2;
-   */
   fFloat: number;
-
-  /**
-   * @generated from field: int32 f_int32 = 3;
-   */
   fInt32: number;
-
-  /**
-   * @generated from field: int64 f_int64 = 4;
-   */
   fInt64: bigint;
-
-  /**
-   * @generated from field: uint32 f_uint32 = 5;
-   */
   fUint32: number;
-
-  /**
-   * @generated from field: uint64 f_uint64 = 6;
-   */
   fUint64: bigint;
-
-  /**
-   * @generated from field: sint32 f_sint32 = 7;
-   */
   fSint32: number;
-
-  /**
-   * @generated from field: sint64 f_sint64 = 8;
-   */
   fSint64: bigint;
-
-  /**
-   * @generated from field: fixed32 f_fixed32 = 9;
-   */
   fFixed32: number;
-
-  /**
-   * @generated from field: fixed64 f_fixed64 = 10;
-   */
   fFixed64: bigint;
-
-  /**
-   * @generated from field: sfixed32 f_sfixed32 = 11;
-   */
   fSfixed32: number;
-
-  /**
-   * @generated from field: sfixed64 f_sfixed64 = 12;
-   */
   fSfixed64: bigint;
-
-  /**
-   * @generated from field: bool f_bool = 13;
-   */
   fBool: boolean;
-
-  /**
-   * @generated from field: string f_string = 14;
-   */
   fString: string;
-
-  /**
-   * @generated from field: bytes f_bytes = 15;
-   */
   fBytes: Uint8Array;
-
-  /**
-   * @generated from field: transcoding.v1.Color f_enum = 16;
-   */
   fEnum: Color;
-
-  /**
-   * @generated from field: optional int64 opt_int64 = 20;
-   */
   optInt64?: bigint | undefined;
-
-  /**
-   * @generated from field: optional string opt_string = 21;
-   */
   optString?: string | undefined;
-
-  /**
-   * @generated from field: optional bool opt_bool = 22;
-   */
   optBool?: boolean | undefined;
-
-  /**
-   * @generated from field: optional transcoding.v1.Color opt_enum = 23;
-   */
   optEnum?: Color | undefined;
-
-  /**
-   * @generated from field: optional double opt_double = 24;
-   */
   optDouble?: number | undefined;
-
-  /**
-   * @generated from field: optional bytes opt_bytes = 25;
-   */
   optBytes?: Uint8Array | undefined;
-
-  /**
-   * @generated from field: optional int32 opt_int32 = 26;
-   */
   optInt32?: number | undefined;
-
-  /**
-   * @generated from field: repeated double r_double = 31;
-   */
   rDouble: number[];
-
-  /**
-   * @generated from field: repeated float r_float = 32;
-   */
   rFloat: number[];
-
-  /**
-   * @generated from field: repeated int32 r_int32 = 33;
-   */
   rInt32: number[];
-
-  /**
-   * @generated from field: repeated int64 r_int64 = 34;
-   */
   rInt64: bigint[];
-
-  /**
-   * @generated from field: repeated uint32 r_uint32 = 35;
-   */
   rUint32: number[];
-
-  /**
-   * @generated from field: repeated uint64 r_uint64 = 36;
-   */
   rUint64: bigint[];
-
-  /**
-   * @generated from field: repeated sint32 r_sint32 = 37;
-   */
   rSint32: number[];
-
-  /**
-   * @generated from field: repeated sint64 r_sint64 = 38;
-   */
   rSint64: bigint[];
-
-  /**
-   * @generated from field: repeated fixed32 r_fixed32 = 39;
-   */
   rFixed32: number[];
-
-  /**
-   * @generated from field: repeated fixed64 r_fixed64 = 40;
-   */
   rFixed64: bigint[];
-
-  /**
-   * @generated from field: repeated sfixed32 r_sfixed32 = 41;
-   */
   rSfixed32: number[];
-
-  /**
-   * @generated from field: repeated sfixed64 r_sfixed64 = 42;
-   */
   rSfixed64: bigint[];
-
-  /**
-   * @generated from field: repeated bool r_bool = 43;
-   */
   rBool: boolean[];
-
-  /**
-   * @generated from field: repeated string r_string = 44;
-   */
   rString: string[];
-
-  /**
-   * @generated from field: repeated bytes r_bytes = 45;
-   */
   rBytes: Uint8Array[];
-
-  /**
-   * @generated from field: repeated transcoding.v1.Color r_enum = 46;
-   */
   rEnum: Color[];
-
-  /**
-   * @generated from field: repeated transcoding.v1.Nested r_nested = 47;
-   */
   rNested: Nested[];
-
-  /**
-   * @generated from field: map<string, string> m_string = 50;
-   */
   mString: { [key: string]: string };
-
-  /**
-   * @generated from field: map<int64, transcoding.v1.Nested> m_int64 = 51;
-   */
   mInt64: { [key: string]: Nested };
-
-  /**
-   * @generated from field: map<bool, int32> m_bool = 52;
-   */
   mBool: { [key: string]: number };
-
-  /**
-   * @generated from field: map<string, transcoding.v1.Color> m_enum = 53;
-   */
   mEnum: { [key: string]: Color };
-
-  /**
-   * @generated from field: map<uint32, bytes> m_uint32 = 54;
-   */
   mUint32: { [key: number]: Uint8Array };
-
-  /**
-   * @generated from field: transcoding.v1.Nested nested = 60;
-   */
   nested?: Nested | undefined;
-
-  /**
-   * @generated from field: transcoding.v1.Tree tree = 61;
-   */
   tree?: Tree | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Empty empty = 62;
-   */
   empty?: Empty | undefined;
-
-  /**
-   * @generated from oneof transcoding.v1.Everything.choice
-   */
   choice: {
-    /**
-     * @generated from field: string choice_string = 70;
-     */
     value: string;
     case: "choiceString";
   } | {
-    /**
-     * @generated from field: int64 choice_int64 = 71;
-     */
     value: bigint;
     case: "choiceInt64";
   } | {
-    /**
-     * @generated from field: transcoding.v1.Nested choice_nested = 72;
-     */
     value: Nested;
     case: "choiceNested";
   } | {
-    /**
-     * @generated from field: transcoding.v1.Color choice_enum = 73;
-     */
     value: Color;
     case: "choiceEnum";
   } | {
-    /**
-     * @generated from field: google.protobuf.StringValue choice_wrapper = 74;
-     */
     value: StringValue;
     case: "choiceWrapper";
   } | { case: undefined; value?: undefined };
-
-  /**
-   * @generated from field: google.protobuf.DoubleValue w_double = 80;
-   */
   wDouble?: number | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FloatValue w_float = 81;
-   */
   wFloat?: number | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Int64Value w_int64 = 82;
-   */
   wInt64?: bigint | undefined;
-
-  /**
-   * @generated from field: google.protobuf.UInt64Value w_uint64 = 83;
-   */
   wUint64?: bigint | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Int32Value w_int32 = 84;
-   */
   wInt32?: number | undefined;
-
-  /**
-   * @generated from field: google.protobuf.UInt32Value w_uint32 = 85;
-   */
   wUint32?: number | undefined;
-
-  /**
-   * @generated from field: google.protobuf.BoolValue w_bool = 86;
-   */
   wBool?: boolean | undefined;
-
-  /**
-   * @generated from field: google.protobuf.StringValue w_string = 87;
-   */
   wString?: string | undefined;
-
-  /**
-   * @generated from field: google.protobuf.BytesValue w_bytes = 88;
-   */
   wBytes?: Uint8Array | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Timestamp timestamp = 90;
-   */
   timestamp?: Timestamp | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Duration duration = 91;
-   */
   duration?: Duration | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask mask = 92;
-   */
   mask?: FieldMask | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Struct struct = 93;
-   */
   struct?: JsonObject | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Value value = 94;
-   */
   value?: Value | undefined;
-
-  /**
-   * @generated from field: google.protobuf.ListValue list = 95;
-   */
   list?: ListValue | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Any any = 96;
-   */
   any?: Any | undefined;
-
-  /**
-   * @generated from field: string renamed = 100 [json_name = "ownName"];
-   */
   renamed: string;
-
-  /**
-   * @generated from field: string with_digit_1 = 101;
-   */
   withDigit1: string;
 };
-
-/**
- * Describes the message transcoding.v1.Everything.
- * Use `create(EverythingSchema)` to create a new message.
- */
 export const EverythingSchema: GenMessage<Everything> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 3);
-
-/**
- * @generated from message transcoding.v1.Echo
- */
 export type Echo = Message<"transcoding.v1.Echo"> & {
-  /**
-   * @generated from field: string rpc = 1;
-   */
   rpc: string;
-
-  /**
-   * @generated from field: string message = 2;
-   */
   message: string;
 };
-
-/**
- * Describes the message transcoding.v1.Echo.
- * Use `create(EchoSchema)` to create a new message.
- */
 export const EchoSchema: GenMessage<Echo> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 4);
-
-/**
- * @generated from message transcoding.v1.FailRequest
- */
 export type FailRequest = Message<"transcoding.v1.FailRequest"> & {
-  /**
-   * @generated from field: int32 code = 1;
-   */
   code: number;
 };
-
-/**
- * Describes the message transcoding.v1.FailRequest.
- * Use `create(FailRequestSchema)` to create a new message.
- */
 export const FailRequestSchema: GenMessage<FailRequest> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 5);
-
-/**
- * @generated from message transcoding.v1.CountRequest
- */
 export type CountRequest = Message<"transcoding.v1.CountRequest"> & {
-  /**
-   * @generated from field: int32 count = 1;
-   */
   count: number;
-
-  /**
-   * @generated from field: int32 fail_with = 2;
-   */
   failWith: number;
 };
-
-/**
- * Describes the message transcoding.v1.CountRequest.
- * Use `create(CountRequestSchema)` to create a new message.
- */
 export const CountRequestSchema: GenMessage<CountRequest> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 6);
-
-/**
- * @generated from message transcoding.v1.Item
- */
 export type Item = Message<"transcoding.v1.Item"> & {
-  /**
-   * @generated from field: int32 index = 1;
-   */
   index: number;
-
-  /**
-   * @generated from field: string text = 2;
-   */
   text: string;
 };
-
-/**
- * Describes the message transcoding.v1.Item.
- * Use `create(ItemSchema)` to create a new message.
- */
 export const ItemSchema: GenMessage<Item> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 7);
-
-/**
- * @generated from message transcoding.v1.Items
- */
 export type Items = Message<"transcoding.v1.Items"> & {
-  /**
-   * @generated from field: repeated transcoding.v1.Item items = 1;
-   */
   items: Item[];
 };
-
-/**
- * Describes the message transcoding.v1.Items.
- * Use `create(ItemsSchema)` to create a new message.
- */
 export const ItemsSchema: GenMessage<Items> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 8);
-
-/**
- * @generated from message transcoding.v1.PutFileRequest
- */
 export type PutFileRequest = Message<"transcoding.v1.PutFileRequest"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
   name: string;
-
-  /**
-   * @generated from field: google.api.HttpBody file = 2;
-   */
   file?: HttpBody | undefined;
-
-  /**
-   * @generated from field: string note = 3;
-   */
   note: string;
 };
-
-/**
- * Describes the message transcoding.v1.PutFileRequest.
- * Use `create(PutFileRequestSchema)` to create a new message.
- */
 export const PutFileRequestSchema: GenMessage<PutFileRequest> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 9);
-
-/**
- * @generated from message transcoding.v1.GetFileRequest
- */
 export type GetFileRequest = Message<"transcoding.v1.GetFileRequest"> & {
-  /**
-   * @generated from field: string content_type = 1;
-   */
   contentType: string;
-
-  /**
-   * @generated from field: bytes data = 2;
-   */
   data: Uint8Array;
 };
-
-/**
- * Describes the message transcoding.v1.GetFileRequest.
- * Use `create(GetFileRequestSchema)` to create a new message.
- */
 export const GetFileRequestSchema: GenMessage<GetFileRequest> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 10);
-
-/**
- * @generated from message transcoding.v1.File
- */
 export type File = Message<"transcoding.v1.File"> & {
-  /**
-   * @generated from field: google.api.HttpBody file = 1;
-   */
   file?: HttpBody | undefined;
-
-  /**
-   * @generated from field: string note = 2;
-   */
   note: string;
 };
-
-/**
- * Describes the message transcoding.v1.File.
- * Use `create(FileSchema)` to create a new message.
- */
 export const FileSchema: GenMessage<File> = /*@__PURE__*/
   messageDesc(file_transcoding_v1_echo, 11);
-
-/**
- * @generated from enum transcoding.v1.Color
- */
 export const Color = {
-  /**
-   * @generated from enum value: COLOR_UNSPECIFIED = 0;
-   */
   UNSPECIFIED: 0,
-
-  /**
-   * @generated from enum value: COLOR_RED = 1;
-   */
   RED: 1,
-
-  /**
-   * @generated from enum value: COLOR_GREEN = 2;
-   */
   GREEN: 2,
-
-  /**
-   * @generated from enum value: COLOR_NEGATIVE = -1;
-   */
   NEGATIVE: -1,
 } as const;
-
-/**
- * @generated from enum transcoding.v1.Color
- */
 export type Color = (typeof Color)[keyof typeof Color] | UnknownEnum;
-
-/**
- * Describes the enum transcoding.v1.Color.
- */
 export const ColorSchema: GenEnum<Color> = /*@__PURE__*/
   enumDesc(file_transcoding_v1_echo, 0);
-
-/**
- * @generated from service transcoding.v1.EchoService
- */
 export const EchoService: GenService<{
-  /**
-   * @generated from rpc transcoding.v1.EchoService.GetScalar
-   */
   getScalar: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.Query
-   */
   query: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.GetNested
-   */
   getNested: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.GetSegments
-   */
   getSegments: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.GetWild
-   */
   getWild: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.MatchRest
-   */
   matchRest: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.MatchOne
-   */
   matchOne: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.MatchLiteral
-   */
   matchLiteral: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.GetAct
-   */
   getAct: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.Act
-   */
   act: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.Create
-   */
   create: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.Replace
-   */
   replace: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.Update
-   */
   update: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.Delete
-   */
   delete: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.Return
-   */
   return: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EverythingSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.Remove
-   */
   remove: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EmptySchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.Fail
-   */
   fail: {
     methodKind: "unary";
     input: typeof FailRequestSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.EchoService.Unbound
-   */
   unbound: {
     methodKind: "unary";
     input: typeof EverythingSchema;
@@ -832,14 +268,7 @@ export const EchoService: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_transcoding_v1_echo, 0);
-
-/**
- * @generated from service transcoding.v1.BodyFieldService
- */
 export const BodyFieldService: GenService<{
-  /**
-   * @generated from rpc transcoding.v1.BodyFieldService.SetField
-   */
   setField: {
     methodKind: "unary";
     input: typeof EverythingSchema;
@@ -847,14 +276,7 @@ export const BodyFieldService: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_transcoding_v1_echo, 1);
-
-/**
- * @generated from service transcoding.v1.ResponseBodyService
- */
 export const ResponseBodyService: GenService<{
-  /**
-   * @generated from rpc transcoding.v1.ResponseBodyService.GetField
-   */
   getField: {
     methodKind: "unary";
     input: typeof EverythingSchema;
@@ -862,22 +284,12 @@ export const ResponseBodyService: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_transcoding_v1_echo, 2);
-
-/**
- * @generated from service transcoding.v1.CustomKindService
- */
 export const CustomKindService: GenService<{
-  /**
-   * @generated from rpc transcoding.v1.CustomKindService.Custom
-   */
   custom: {
     methodKind: "unary";
     input: typeof EverythingSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.CustomKindService.AnyKind
-   */
   anyKind: {
     methodKind: "unary";
     input: typeof EverythingSchema;
@@ -885,30 +297,17 @@ export const CustomKindService: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_transcoding_v1_echo, 3);
-
-/**
- * @generated from service transcoding.v1.StreamService
- */
 export const StreamService: GenService<{
-  /**
-   * @generated from rpc transcoding.v1.StreamService.Count
-   */
   count: {
     methodKind: "server_streaming";
     input: typeof CountRequestSchema;
     output: typeof ItemSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.StreamService.Collect
-   */
   collect: {
     methodKind: "client_streaming";
     input: typeof ItemSchema;
     output: typeof ItemsSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.StreamService.Relay
-   */
   relay: {
     methodKind: "bidi_streaming";
     input: typeof ItemSchema;
@@ -916,46 +315,27 @@ export const StreamService: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_transcoding_v1_echo, 4);
-
-/**
- * @generated from service transcoding.v1.FileService
- */
 export const FileService: GenService<{
-  /**
-   * @generated from rpc transcoding.v1.FileService.Upload
-   */
   upload: {
     methodKind: "unary";
     input: typeof HttpBodySchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.FileService.PutFile
-   */
   putFile: {
     methodKind: "unary";
     input: typeof PutFileRequestSchema;
     output: typeof EchoSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.FileService.GetFile
-   */
   getFile: {
     methodKind: "unary";
     input: typeof GetFileRequestSchema;
     output: typeof HttpBodySchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.FileService.GetFileField
-   */
   getFileField: {
     methodKind: "unary";
     input: typeof GetFileRequestSchema;
     output: typeof FileSchema;
   },
-  /**
-   * @generated from rpc transcoding.v1.FileService.GetPieces
-   */
   getPieces: {
     methodKind: "server_streaming";
     input: typeof GetFileRequestSchema;
