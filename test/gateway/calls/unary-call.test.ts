@@ -6,7 +6,13 @@ import { errorOf, reasonOf } from "../../support/gateway/call-end.ts";
 import { emptyMessage, grpcHeader } from "../../support/carriers/grpc-frames.ts";
 import { dataFrame, frameFlag, headersFrame, openFrames } from "../../support/carriers/http2-frames.ts";
 import { within } from "../../support/deadline.ts";
-import { callings, greenhouseClient, startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
+import {
+  callings,
+  getReadingProcedure,
+  greenhouseClient,
+  startGreenhouse,
+  waterBedProcedure,
+} from "../../support/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 
 const noteKey = createContextKey("none");
@@ -370,6 +376,16 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect((await greenhouseClient(calling, greenhouse.address).waterBed({})).note).toBe("from the gate");
       expect(seen).toEqual(["from the gate"]);
     });
+  });
+});
+
+test("a GET of Connect whose message is no base64 is refused", async () => {
+  await using greenhouse = await startGreenhouse({});
+  const path = `${getReadingProcedure}?encoding=proto&base64=1&message=***`;
+  const { body } = await exchange(greenhouse.address, "2", { httpMethod: "GET", path, header: [] });
+  expect(JSON.parse(String(body))).toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringContaining("base64"),
   });
 });
 
