@@ -45,6 +45,8 @@ const notAllowed = (httpMethod: string): RestWant => ({
   fields: { allow: "DELETE" },
 });
 
+// A row for each kind of wrong id: test/gateway/json/numbers.test.ts and conformance/cases/ have the spellings.
+
 /** Spellings of the path. */
 export const pathRows: readonly RestRow[] = [
   { name: "the canonical id names the plant", request: { path: "/plants/7" }, want: deleted },
@@ -53,36 +55,14 @@ export const pathRows: readonly RestRow[] = [
   { name: "an empty query is none", request: { path: "/plants/7?" }, want: deleted },
 
   { name: "a leading zero is neither octal nor decimal", request: { path: "/plants/07" }, want: badId("07") },
-  { name: "several leading zeros are no spelling of an id", request: { path: "/plants/007" }, want: badId("007") },
-  { name: "null is no id, least of all 0", request: { path: "/plants/null" }, want: badId("null") },
   { name: "a path parameter is part of the segment", request: { path: "/plants/7;x=1" }, want: badId("7;x=1") },
   { name: "an Arabic-Indic digit is no digit here", request: { path: "/plants/%D9%A7" }, want: badId("٧") },
-  { name: "a fullwidth digit is no digit here", request: { path: "/plants/%EF%BC%97" }, want: badId("７") },
   { name: "a space before the id is not trimmed", request: { path: "/plants/%207" }, want: badId(" 7") },
-  { name: "a space after the id is not trimmed", request: { path: "/plants/7%20" }, want: badId("7 ") },
-  { name: "a tab after the id is not trimmed", request: { path: "/plants/7%09" }, want: badId("7\t") },
-  { name: "a line break after the id is not trimmed", request: { path: "/plants/7%0A" }, want: badId("7\n") },
   { name: "a zero byte does not end the id", request: { path: "/plants/7%00" }, want: badId("7\u0000") },
   { name: "a plus sign is no part of an id", request: { path: "/plants/+7" }, want: badId("+7") },
-  { name: "an escaped plus sign is no part of an id", request: { path: "/plants/%2B7" }, want: badId("+7") },
   { name: "minus zero is not canonical", request: { path: "/plants/-0" }, want: badId("-0") },
-  { name: "a minus sign alone is no id", request: { path: "/plants/-" }, want: badId("-") },
-  { name: "hexadecimal is no spelling of an id", request: { path: "/plants/0x7" }, want: badId("0x7") },
-  { name: "binary is no spelling of an id", request: { path: "/plants/0b111" }, want: badId("0b111") },
-  { name: "octal is no spelling of an id", request: { path: "/plants/0o7" }, want: badId("0o7") },
-  { name: "a digit separator is no part of an id", request: { path: "/plants/1_000" }, want: badId("1_000") },
-  { name: "an exponent is no part of an id", request: { path: "/plants/7e0" }, want: badId("7e0") },
-  { name: "a fraction of zero is no part of an id", request: { path: "/plants/7.0" }, want: badId("7.0") },
   { name: "a word is no id", request: { path: "/plants/abc" }, want: badId("abc") },
-  { name: "true is not 1", request: { path: "/plants/true" }, want: badId("true") },
-  { name: "an id in quotes is no id", request: { path: "/plants/%227%22" }, want: badId('"7"') },
-  { name: "BigInt's suffix is no part of an id", request: { path: "/plants/7n" }, want: badId("7n") },
   { name: "2^63 is too large", request: { path: "/plants/9223372036854775808" }, want: badId("9223372036854775808") },
-  {
-    name: "-2^63 - 1 is too small",
-    request: { path: "/plants/-9223372036854775809" },
-    want: badId("-9223372036854775809"),
-  },
   {
     name: "2^64 + 7 does not wrap around to 7",
     request: { path: "/plants/18446744073709551623" },
