@@ -75,10 +75,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
       (room) => `gateway/${room}`,
     ),
   },
-  {
-    from: "gateway/rest-client",
-    to: ["carriers", "json", "protocols", "rest"].map((room) => `gateway/${room}`),
-  },
+  { from: "gateway/rest-client", to: ["carriers", "json", "protocols", "rest"].map((room) => `gateway/${room}`) },
   { from: "gateway/upstreams", to: ["carriers", "gen", "http2", "http2/client"].map((room) => `gateway/${room}`) },
   { from: "gateway/http2/client", to: ["gateway/http2"] },
   { from: "gateway/docs-page", to: ["gateway/calls", "gateway/protocols"] },

@@ -603,12 +603,7 @@ describe("on Citus", () => {
     const { session, placement } = await openCitusSession(url);
     const here = placement.workerOf(0n);
     const other = ids.find((id) => placement.workerOf(id) !== here) ?? 0n;
-    await addTrigger(url, {
-      table: "deletions",
-      when: "INSERT",
-      sql: "RETURN NULL",
-      on: placement.workerOf(other),
-    });
+    await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", on: placement.workerOf(other) });
     const batch = `'{0,${other}}', '{a,a}', '{r,r}', '00000000-0000-4000-8000-000000000000', NULL, false`;
     const deleting = session.query(`SELECT deleted FROM plantstore_delete(0, ${batch})`);
     await expect(deleting).rejects.toMatchObject({ code: "22P02" });

@@ -51,12 +51,7 @@ describe("a router that requires the version of Connect's protocol is told it by
     },
     {
       by: "a stream",
-      without: {
-        httpMethod: "POST",
-        path: watchReadings,
-        header: [ofStream, otherVersion],
-        body: envelope(body),
-      },
+      without: { httpMethod: "POST", path: watchReadings, header: [ofStream, otherVersion], body: envelope(body) },
       named: { header: [ofStream, version] },
     },
     {

@@ -9,111 +9,39 @@ const kib = 1024;
 const mib = 1024 * kib;
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 
-/** Something that becomes of what connection `a`, `b` or `c` holds, in KiB: more, or less. */
-type Step = readonly [who: "a" | "b" | "c", kib: number];
-
 describe("where connections hold too much together, the budget cuts off", () => {
-  test.each<{ name: string; steps: readonly Step[]; cut: string; bytes: number }>([
-    {
-      name: "the first, when none has taken anything",
-      steps: [
-        ["a", 50],
-        ["b", 40],
-        ["c", 11],
-      ],
-      cut: "a",
-      bytes: 51 * kib,
-    },
-    {
-      name: "the next, when the first has taken some",
-      steps: [
-        ["a", 50],
-        ["b", 40],
-        ["a", -16],
-        ["c", 27],
-      ],
-      cut: "b",
-      bytes: 61 * kib,
-    },
-    {
-      name: "the first, when it has taken next to nothing",
-      steps: [
-        ["a", 50],
-        ["b", 40],
-        ["a", -15],
-        ["c", 26],
-      ],
-      cut: "a",
-      bytes: 66 * kib,
-    },
+  // In KiB; each step is what becomes of what a connection holds: more, or less.
+  test.each<{ name: string; steps: string; cut: string; held: number }>([
+    { name: "the first, when none has taken anything", steps: "a 50, b 40, c 11", cut: "a", held: 51 },
+    { name: "the next, when the first has taken some", steps: "a 50, b 40, a -16, c 27", cut: "b", held: 61 },
+    { name: "the first, when it has taken next to nothing", steps: "a 50, b 40, a -15, c 26", cut: "a", held: 66 },
     {
       name: "the first, when it has taken it all meanwhile but not taken anything since",
-      steps: [
-        ["a", 50],
-        ["b", 40],
-        ["a", -50],
-        ["a", 60],
-        ["c", 1],
-      ],
+      steps: "a 50, b 40, a -50, a 60, c 1",
       cut: "b",
-      bytes: 61 * kib,
+      held: 61,
     },
     {
       name: "the first, when it has taken much once and next to nothing since",
-      steps: [
-        ["a", 50],
-        ["b", 40],
-        ["a", -16],
-        ["b", -16],
-        ["a", -1],
-        ["c", 44],
-      ],
+      steps: "a 50, b 40, a -16, b -16, a -1, c 44",
       cut: "a",
-      bytes: 68 * kib,
+      held: 68,
     },
-    {
-      name: "none, when there is just room",
-      steps: [
-        ["a", 50],
-        ["b", 40],
-        ["c", 10],
-      ],
-      cut: "",
-      bytes: 100 * kib,
-    },
-    {
-      name: "as many as must be",
-      steps: [
-        ["a", 50],
-        ["b", 40],
-        ["c", 99],
-      ],
-      cut: "ab",
-      bytes: 99 * kib,
-    },
-    { name: "the one that asks, when there are no others", steps: [["a", 101]], cut: "a", bytes: 0 },
-    {
-      name: "no connection a second time",
-      steps: [
-        ["a", 101],
-        ["a", 200],
-        ["a", -50],
-        ["b", 100],
-      ],
-      cut: "a",
-      bytes: 100 * kib,
-    },
-  ])("$name", ({ steps, cut, bytes }) => {
+    { name: "none, when there is just room", steps: "a 50, b 40, c 10", cut: "", held: 100 },
+    { name: "as many as must be", steps: "a 50, b 40, c 99", cut: "ab", held: 99 },
+    { name: "the one that asks, when there are no others", steps: "a 101", cut: "a", held: 0 },
+    { name: "no connection a second time", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
+  ])("$name", ({ steps, cut, held }) => {
     const budget = new BacklogBudget(100 * kib);
     const seen: string[] = [];
     const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => seen.push(name));
-    const backlogs = { a: open("a"), b: open("b"), c: open("c") };
-    for (const [who, change] of steps) {
-      if (change > 0) backlogs[who].add(change * kib);
-      else backlogs[who].remove(-change * kib);
+    const backlogs = new Map(["a", "b", "c"].map((name) => [name, open(name)]));
+    for (const [who = "", change] of steps.split(", ").map((step) => step.split(" "))) {
+      if (Number(change) > 0) backlogs.get(who)?.add(Number(change) * kib);
+      else backlogs.get(who)?.remove(-Number(change) * kib);
     }
     expect(seen.join("")).toBe(cut);
-    expect(budget.bytes).toBe(bytes);
+    expect(budget.bytes).toBe(held * kib);
   });
 
   test.each([

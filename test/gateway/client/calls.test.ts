@@ -39,9 +39,7 @@ async function startServer(listen: ListenOptions): Promise<AsyncDisposable & { r
           for await (const { sensor } of readings) yield { sensor };
         },
       });
-      router.service(StreamService, {
-        echo: (pieces) => pieces,
-      });
+      router.service(StreamService, { echo: (pieces) => pieces });
     },
     onFault: () => undefined,
   });
@@ -63,11 +61,7 @@ const ways: readonly {
   { name: "in clear", listen: { host, port: 0 }, options: (port) => ({ baseUrl: `http://${host}:${port}` }) },
   {
     name: "by TLS, with certificates on both sides",
-    listen: {
-      host,
-      port: 0,
-      tls: { ...certificate, ca: own.cert, requestCert: true, rejectUnauthorized: true },
-    },
+    listen: { host, port: 0, tls: { ...certificate, ca: own.cert, requestCert: true, rejectUnauthorized: true } },
     options: (port) => ({ baseUrl: `https://localhost:${port}`, tls: { ca: certificate.cert, ...own } }),
   },
   { name: "through a Unix socket", listen: { path: socketPath }, options: () => ({ baseUrl: `unix:${socketPath}` }) },

@@ -216,12 +216,7 @@ test.each([
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
-  const input = {
-    [Symbol.asyncIterator]: () => ({
-      next: () => new Promise<never>(() => undefined),
-      return: end,
-    }),
-  };
+  const input = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined), return: end }) };
   const method = GreenhouseService.method.controlClimate;
   const answer = transport.stream(method, undefined, undefined, undefined, input);
   const messages = (await within(answer, "the header")).message[Symbol.asyncIterator]();

@@ -308,10 +308,7 @@ describe("a connection whose client", () => {
   });
 
   test("goes on with a body after its answer is asked to stop in time, however far off all else is", async () => {
-    await using engine = await startEngine({
-      limits: { ...farOff, lingerMs: 20 },
-      serve: (stream) => answer(stream),
-    });
+    await using engine = await startEngine({ limits: { ...farOff, lingerMs: 20 }, serve: (stream) => answer(stream) });
     using connection = await openFrames(engine.address);
     for (const streamId of [1, 3]) {
       connection.send(begun(streamId));

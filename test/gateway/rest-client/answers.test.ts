@@ -58,11 +58,7 @@ describe("error records", () => {
     {
       name: "google.rpc.Status",
       status: 404,
-      body: {
-        code: 5,
-        message: "gone",
-        details: [{ "@type": typeUrl, text: "t" }],
-      },
+      body: { code: 5, message: "gone", details: [{ "@type": typeUrl, text: "t" }] },
       want: {
         code: Code.NotFound,
         rawMessage: "gone",

@@ -67,13 +67,7 @@ describe("a client that waits to be told to send its body", () => {
       header: ["x-key: k", "content-encoding: x"],
       httpStatus: 415,
     },
-    {
-      name: "about to send what is no JSON",
-      target: path,
-      type: "text/plain",
-      header: ["x-key: k"],
-      httpStatus: 415,
-    },
+    { name: "about to send what is no JSON", target: path, type: "text/plain", header: ["x-key: k"], httpStatus: 415 },
     {
       name: "about to send a body that the rule has not",
       httpMethod: "GET",
@@ -274,10 +268,7 @@ describe.concurrent("a client that takes too long", () => {
   test("is not one that waits for a slow handler", async () => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
     await using own = await startGreenhouse(
-      {
-        waterBed: () => slow.promise,
-        getReading: () => ({}),
-      },
+      { waterBed: () => slow.promise, getReading: () => ({}) },
       { limits: { headerTimeoutMs: 500, requestTimeoutMs: 500, idleTimeoutMs: 500 } },
     );
     using connection = await openHttp1(own.address);
@@ -322,19 +313,7 @@ describe("the lengths of an answer", () => {
   ])("are as it is sent when an endpoint gives $name", async ({ header, httpStatus, body, want }) => {
     await using greenhouse = await startGreenhouse(
       {},
-      {
-        endpoints: [
-          {
-            path: "/page",
-            open: true,
-            answer: () => ({
-              httpStatus,
-              header,
-              body,
-            }),
-          },
-        ],
-      },
+      { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus, header, body }) }] },
     );
     using connection = await openHttp1(greenhouse.address);
     for (let i = 0; i < 2; i++) {

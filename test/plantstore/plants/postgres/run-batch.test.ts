@@ -433,11 +433,7 @@ test("a batch deletes a plant for the first of the callers that name it, and rec
 
 describe("a batch with plants that another transaction keeps locked", () => {
   test.each([
-    {
-      name: "is done but for these",
-      arrange: "SELECT",
-      lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE",
-    },
+    { name: "is done but for these", arrange: "SELECT", lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE" },
     {
       name: "is done but for those whose rows in another table are locked",
       arrange: `CREATE TABLE beds (plant bigint REFERENCES plants ON DELETE CASCADE);
@@ -653,11 +649,7 @@ test.each([
   const one = callerWith(1n, "key");
   const pending = [{ ...one, call: { ...one.call, context: { ...one.call.context, signal } } }];
   const nowhere = new Session(readServerUrl("postgres://nobody@127.0.0.1:1/nothing"));
-  const options = {
-    setAside: failToSetAside,
-    afterFault: true,
-    answered: new AnsweredByKey(isTold ? pending : []),
-  };
+  const options = { setAside: failToSetAside, afterFault: true, answered: new AnsweredByKey(isTold ? pending : []) };
   await expect(runBatchWith(nowhere, pending, options)).resolves.toEqual([undefined]);
 });
 

@@ -283,11 +283,7 @@ describe("a session", () => {
 
   // What has become of a statement is said by its own answer, if there is one.
   test.each([
-    {
-      name: "the server ends it",
-      sql: "SELECT pg_sleep(60)",
-      says: { code: "57014" },
-    },
+    { name: "the server ends it", sql: "SELECT pg_sleep(60)", says: { code: "57014" } },
     {
       name: "its synchronous standby does not confirm it",
       sql: "SELECT pg_logical_emit_message(true, 'waits', '')",
@@ -303,12 +299,7 @@ describe("a session", () => {
               END LOOP; END $$`,
       says: { message: goesOnMessage },
     },
-    {
-      name: "the network is silent",
-      sql: "SELECT pg_sleep(60)",
-      says: { message: silentMessage },
-      isSilent: true,
-    },
+    { name: "the network is silent", sql: "SELECT pg_sleep(60)", says: { message: silentMessage }, isSilent: true },
   ])("says by its deadline what has become of a statement: $name", async ({ sql, says, isAlone, isSilent }) => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder, port);
@@ -487,14 +478,8 @@ describe("a session", () => {
       notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"],
       says: "committed, but not confirmed by its synchronous standbys",
     },
-    {
-      notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"],
-      says: "a worker warned, maybe that a commit",
-    },
-    {
-      notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"],
-      says: "a worker warned, maybe that a commit",
-    },
+    { notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"], says: "a worker warned, maybe that a commit" },
+    { notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"], says: "a worker warned, maybe that a commit" },
     { notice: ["DEBUG", "00000", "m", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },

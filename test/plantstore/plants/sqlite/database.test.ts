@@ -207,11 +207,7 @@ describe("opening a database file", () => {
     const opened = openSqliteStore({ file: folder.file("nowhere/plants.db") });
     const says = /^cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/;
     await expect(opened).rejects.toEqual(
-      expect.objectContaining({
-        name: "StoreOpenError",
-        code: "ERR_STORE_OPEN",
-        message: expect.stringMatching(says),
-      }),
+      expect.objectContaining({ name: "StoreOpenError", code: "ERR_STORE_OPEN", message: expect.stringMatching(says) }),
     );
   });
 

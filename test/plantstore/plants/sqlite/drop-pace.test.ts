@@ -30,11 +30,7 @@ test.each<{ name: string; slices: readonly Slice[]; deletedThen?: number; waitMs
     deletedThen: 799,
     waitMs: 0,
   },
-  {
-    name: "at once until as many have been dropped",
-    slices: [{}, { deleted: [800, 800] }],
-    waitMs: -Infinity,
-  },
+  { name: "at once until as many have been dropped", slices: [{}, { deleted: [800, 800] }], waitMs: -Infinity },
   { name: "after a rest once as many have been dropped", slices: [{}, { deleted: [800] }], waitMs: 90 },
   {
     name: "not before it is due, whatever is deleted once nothing is left",
