@@ -7,19 +7,12 @@ function update(rule: string, field: string, body: string, sink: JsonValue): Row
 }
 
 const fields: readonly Row[] = [
-  update(`${http}: a body field of type Timestamp`, "time", '"2024-01-01T00:00:00Z"', { time: "2024-01-01T00:00:00Z" }),
   update(`${http}: a body field of type Value that is null`, "value", "null", { value: null }),
   update(`${http}: a body field that is a member of a oneof`, "choice", '{"text":"a"}', {
     choiceNested: { text: "a" },
   }),
   update(`${json}: null leaves a field unset`, "tags", "null", {}),
   update("an empty body leaves the field unset", "tags", "", {}),
-  {
-    rule: "a body field and a query",
-    request: "PATCH /v1/body/tags?fString=a",
-    body: '["b"]',
-    want: { rpc: "Update", sink: { tags: ["b"], fString: "a" } },
-  },
   {
     rule: "the query never sets the body's field",
     request: "PATCH /v1/body/tags?tags=a",
@@ -108,12 +101,6 @@ const collisions: readonly Row[] = [
     want: invalid("f_int64: is bound by the path"),
   },
   {
-    rule: 'body "*" never sets a path field, by proto name',
-    request: "PUT /v1/sinks/7",
-    body: '{"f_int64":"9"}',
-    want: invalid("f_int64: is bound by the path"),
-  },
-  {
     rule: 'body "*" never sets a path field, not even to null',
     request: "PUT /v1/sinks/7",
     body: '{"f_int64":null}',
@@ -124,18 +111,6 @@ const collisions: readonly Row[] = [
     request: "PUT /v1/nested/a/sinks",
     body: '{"nested":{"text":"b"}}',
     want: invalid("nested.text: is bound by the path"),
-  },
-  {
-    rule: 'body "*" sets what lies beside a nested path field',
-    request: "PUT /v1/nested/a/sinks",
-    body: '{"nested":{"number":7}}',
-    want: { rpc: "Replace", sink: { nested: { text: "a", number: "7" } } },
-  },
-  {
-    rule: 'body "*" that leaves the message of a path field out',
-    request: "PUT /v1/nested/a/sinks",
-    body: '{"nested":null}',
-    want: { rpc: "Replace", sink: { nested: { text: "a" } } },
   },
   {
     rule: 'body "*" and the path are of one oneof',
@@ -152,12 +127,6 @@ const collisions: readonly Row[] = [
   {
     rule: `${http}: a body that is a field leaves the path to the path`,
     request: "PATCH /v1/children/a?fString=b",
-    body: "{}",
-    want: invalid("is bound by the path or the body"),
-  },
-  {
-    rule: `${http}: body "*" leaves nothing for the query, nested`,
-    request: "POST /v1/sinks?nested.text=a",
     body: "{}",
     want: invalid("is bound by the path or the body"),
   },
@@ -180,31 +149,6 @@ const presence: readonly Row[] = [
     rule: `${http}: no body is bound`,
     request: "DELETE /v1/sinks/7",
     body: '{"fInt64":"9"}',
-    want: invalid("takes no body"),
-  },
-  {
-    rule: `${http}: no body is bound, not even an empty object`,
-    request: "DELETE /v1/sinks/7",
-    body: "{}",
-    want: invalid("takes no body"),
-  },
-  {
-    rule: `${http}: no body is bound, not even white space`,
-    request: "DELETE /v1/sinks/7",
-    body: " ",
-    want: invalid("takes no body"),
-  },
-  {
-    rule: `${http}: no body is bound, of whatever type`,
-    request: "DELETE /v1/sinks/7",
-    body: "a=1",
-    contentType: "application/x-www-form-urlencoded",
-    want: invalid("takes no body"),
-  },
-  {
-    rule: `${http}: no body is bound on GET`,
-    request: "GET /v1/query",
-    body: '{"fString":"a"}',
     want: invalid("takes no body"),
   },
   {
@@ -245,8 +189,6 @@ const contentTypes: readonly Row[] = [
     "application/json; charset=utf-8x",
     "application/json; charset=",
     "application/jsonp",
-    "application/xml",
-    "application/octet-stream",
     "json",
     "application/",
     "+json",
