@@ -1,87 +1,89 @@
-"""The echo contract of grpcio, for a transcoder to stand before: `python echo.py PORT`, in the folder that has gen/.
-
-    pip install grpcio grpcio-tools
-    python -m grpc_tools.protoc -I PROTO --python_out=gen PROTO/transcoding/v1/echo.proto PROTO/google/api/*.proto
-
-PROTO is the folder `proto` of the package.
+"""The echo contract of grpcio, for a transcoder to stand before: `python echo.py PORT`, in a folder with `echo.binpb`, the
+contract, or one like it, with all that it imports. Prints the port, which is a free one for 0.
 """
 
 import sys
 from concurrent import futures
 
-import google
 import grpc
-from google.protobuf import empty_pb2, json_format
+from google.protobuf import json_format
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
-
-sys.path.insert(0, "gen")
-google.__path__.append("gen/google")
-from google.api.httpbody_pb2 import HttpBody
-from transcoding.v1 import echo_pb2
 
 
 def fail(context, code):
-    known = (status for status in grpc.StatusCode if status.value[0] == code)
-    context.abort(next(known, grpc.StatusCode.UNKNOWN), "as asked")
+    if code != 0:
+        known = (status for status in grpc.StatusCode if status.value[0] == code)
+        context.abort(next(known, grpc.StatusCode.UNKNOWN), "as asked")
 
 
-def body_of(request, data):
-    return HttpBody(content_type=request.content_type, data=data)
+def answer(method, request, context):
+    Answer = GetMessageClass(method.output_type)
+    match method.name:
+        case "Fail":
+            numbers = (field for field in method.input_type.fields if field.type == field.TYPE_INT32)
+            fail(context, getattr(request, next(numbers).name))
+        case "GetFile":
+            return Answer(content_type=request.content_type, data=request.data)
+        case "GetFileField":
+            return Answer(file={"content_type": request.content_type, "data": request.data})
+        case _ if method.output_type == method.input_type:
+            return request
+    kept = method.output_type.fields_by_number.get(2)
+    if kept is None:
+        return Answer()
+    if kept.message_type is None:
+        request = json_format.MessageToJson(request, descriptor_pool=pool)
+    return Answer(**{"rpc": method.name, kept.name: request})
 
 
-def answer_to(rpc):
-    """Returns what serves a unary RPC."""
-
-    def answer(request, context):
-        match rpc:
-            case "Fail":
-                fail(context, request.code)
-            case "Return" | "GetField":
-                return request
-            case "Remove":
-                return empty_pb2.Empty()
-            case "GetFile":
-                return body_of(request, request.data)
-            case "GetFileField":
-                return echo_pb2.File(file=body_of(request, request.data))
-        return echo_pb2.Echo(rpc=rpc, message=json_format.MessageToJson(request))
-
-    return answer
-
-
-def count(request, context):
+def count(method, request, context):
     for index in range(1, request.count + 1):
-        yield echo_pb2.Item(index=index, text="item")
-    if request.fail_with:
-        fail(context, request.fail_with)
+        yield GetMessageClass(method.output_type)(index=index, text="item")
+    fail(context, request.fail_with)
 
 
-def get_pieces(request, context):
+def get_pieces(method, request, context):
     for byte in request.data:
-        yield body_of(request, bytes([byte]))
+        yield GetMessageClass(method.output_type)(content_type=request.content_type, data=bytes([byte]))
 
 
-streams = {
-    "Count": count,
-    "Collect": lambda items, context: echo_pb2.Items(items=list(items)),
-    "Relay": lambda items, context: items,
-    "GetPieces": get_pieces,
-}
+def collect(method, items, context):
+    return GetMessageClass(method.output_type)(items=list(items))
+
+
+def relay(method, items, context):
+    return items
+
+
+def behavior_of(method):
+    if method.client_streaming:
+        return relay if method.server_streaming else collect
+    return {"Count": count, "GetPieces": get_pieces}.get(method.name, answer)
 
 
 def handler_of(method):
     kind = "_".join("stream" if streams else "unary" for streams in (method.client_streaming, method.server_streaming))
+    behavior = behavior_of(method)
     return getattr(grpc, f"{kind}_rpc_method_handler")(
-        streams.get(method.name) or answer_to(method.name),
+        lambda request, context: behavior(method, request, context),
         request_deserializer=GetMessageClass(method.input_type).FromString,
         response_serializer=lambda message: message.SerializeToString(),
     )
 
 
+pool = DescriptorPool()
+with open("echo.binpb", "rb") as definitions:
+    files = FileDescriptorSet.FromString(definitions.read()).file
+for file in files:
+    pool.Add(file)
 server = grpc.server(futures.ThreadPoolExecutor(16))
-for service in echo_pb2.DESCRIPTOR.services_by_name.values():
-    handlers = {method.name: handler_of(method) for method in service.methods}
-    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service.full_name, handlers)])
-server.add_insecure_port(f"127.0.0.1:{sys.argv[1]}")
+for file in files:
+    for service in pool.FindFileByName(file.name).services_by_name.values():
+        handlers = {method.name: handler_of(method) for method in service.methods}
+        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service.full_name, handlers)])
+port = server.add_insecure_port(f"127.0.0.1:{sys.argv[1]}")
 server.start()
+print(port, flush=True)
 server.wait_for_termination()

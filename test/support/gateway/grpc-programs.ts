@@ -1,5 +1,5 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { basename, delimiter, join } from "node:path";
 import type { DescFile } from "@bufbuild/protobuf";
 import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts";
@@ -70,13 +70,13 @@ interface EchoServer {
 
 /** Builds one of the programs of `test/proxy/go/`. */
 export async function buildGo(name: "echo" | "interop" | "caller"): Promise<GrpcProgram> {
-  const folder = layOut("go");
+  const folder = layOut("test/proxy/go");
   await buildStep("go", ["build", "-o", "bin/", `./${name}`], { folder });
   return { file: join(folder, "bin", name), args: [definitionsFile], folder };
 }
 
 async function buildJava(): Promise<GrpcProgram> {
-  const folder = layOut("java");
+  const folder = layOut("test/proxy/java");
   await buildStep("mvn", ["--batch-mode", "--quiet", "compile"], { folder });
   const classes = join(folder, "target/classes");
   const libraries = readFileSync(join(folder, "target/classpath"), "utf8").trim();
@@ -84,24 +84,25 @@ async function buildJava(): Promise<GrpcProgram> {
 }
 
 async function buildPython(): Promise<GrpcProgram> {
-  const folder = layOut("python");
+  const folder = layOut("conformance/servers/python");
   const programs = await openPython(join(folder, "requirements.txt"));
-  return { file: join(programs, "python"), args: ["echo.py", definitionsFile], folder };
+  return { file: join(programs, "python"), args: ["echo.py", "0"], folder };
 }
 
 async function buildRust(): Promise<GrpcProgram> {
-  const folder = layOut("rust");
+  const folder = layOut("conformance/servers/rust");
   await buildStep("cargo", ["build", "--locked"], { folder });
-  return { file: join(folder, "target/debug/plantstore-test-echo"), args: [definitionsFile], folder };
+  return { file: join(folder, "target/debug/transcoding-echo"), args: ["0"], folder };
 }
 
-const definitionsFile = "definitions.binpb";
+// Where the backends of conformance/servers/ look for it.
+const definitionsFile = "echo.binpb";
 
 /** Copies the recipe of a server to a folder that is kept from one run to the next, and returns that folder. */
-function layOut(language: string): string {
-  const folder = toolsFolder(`proxy-${language}`);
+function layOut(recipe: string): string {
+  const folder = toolsFolder(`proxy-${basename(recipe)}`);
   mkdirSync(folder, { recursive: true });
-  cpSync(join(projectFolder, "test/proxy", language), folder, { recursive: true, preserveTimestamps: true });
+  cpSync(join(projectFolder, recipe), folder, { recursive: true, preserveTimestamps: true });
   writeFileSync(join(folder, definitionsFile), descriptorSetOf(...echoFiles, ...sinkFiles));
   return folder;
 }

@@ -1,18 +1,21 @@
 //! The echo contract of tonic, for a transcoder to stand before: `transcoding-echo PORT`, in a folder with `echo.binpb`,
-//! the contract with all that it imports.
+//! the contract, or one like it, with all that it imports. Prints the port, which is a free one for 0.
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 
 use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, Value};
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, Kind, MessageDescriptor, MethodDescriptor, ReflectMessage,
+    Value,
+};
 use tokio_stream::Stream;
 use tonic::body::Body;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http;
 use tonic::server::{Grpc, StreamingService};
-use tonic::transport::Server;
+use tonic::transport::{Server, server::TcpIncoming};
 use tonic::{Code, Request, Response, Status, Streaming};
 
 type Answer = Result<DynamicMessage, Status>;
@@ -37,28 +40,23 @@ async fn answer(
     rpc: MethodDescriptor,
     mut messages: Streaming<DynamicMessage>,
 ) -> Result<Answers, Status> {
-    match rpc.name() {
-        "Relay" => return Ok(Box::pin(messages)),
-        "Collect" => {
-            let mut items = Vec::new();
-            while let Some(item) = messages.message().await? {
-                items.push(Value::Message(item));
-            }
-            return Ok(send(vec![Ok(made(
-                rpc.output(),
-                [("items", Value::List(items))],
-            ))]));
+    if rpc.is_client_streaming() && rpc.is_server_streaming() {
+        return Ok(Box::pin(messages));
+    }
+    if rpc.is_client_streaming() {
+        let mut items = Vec::new();
+        while let Some(item) = messages.message().await? {
+            items.push(Value::Message(item));
         }
-        _ => {}
+        let items = made(rpc.output(), [("items", Value::List(items))]);
+        return Ok(send(vec![Ok(items)]));
     }
     let request = messages
         .message()
         .await?
         .ok_or_else(|| Status::internal("no message"))?;
     Ok(send(match rpc.name() {
-        "Fail" => vec![Err(failure(number(&request, "code")))],
-        "Return" | "GetField" => vec![Ok(request)],
-        "Remove" => vec![Ok(DynamicMessage::new(rpc.output()))],
+        "Fail" => vec![Err(failure(first_number(&request)))],
         "GetFile" => vec![Ok(body_of(rpc.output(), &request, field(&request, "data")))],
         "GetFileField" => {
             let Some(body) = rpc
@@ -101,17 +99,22 @@ async fn answer(
             }
             items
         }
-        name => {
-            let json = serde_json::to_string(&request)
-                .map_err(|error| Status::internal(error.to_string()))?;
-            vec![Ok(made(
-                rpc.output(),
-                [
-                    ("rpc", Value::String(name.into())),
-                    ("message", Value::String(json)),
-                ],
-            ))]
-        }
+        _ if rpc.output() == rpc.input() => vec![Ok(request)],
+        name => match rpc.output().get_field(2).map(|field| field.kind()) {
+            None => vec![Ok(DynamicMessage::new(rpc.output()))],
+            Some(kind) => {
+                let mut echo = made(rpc.output(), [("rpc", Value::String(name.into()))]);
+                let kept = match kind {
+                    Kind::Message(_) => Value::Message(request),
+                    _ => Value::String(
+                        serde_json::to_string(&request)
+                            .map_err(|error| Status::internal(error.to_string()))?,
+                    ),
+                };
+                echo.set_field_by_number(2, kept);
+                vec![Ok(echo)]
+            }
+        },
     }))
 }
 
@@ -152,6 +155,13 @@ fn field(message: &DynamicMessage, name: &str) -> Value {
 
 fn number(message: &DynamicMessage, name: &str) -> i32 {
     field(message, name).as_i32().unwrap_or_default()
+}
+
+fn first_number(message: &DynamicMessage) -> i32 {
+    let descriptor = message.descriptor();
+    let mut fields = descriptor.fields();
+    let first = fields.find(|field| field.kind() == Kind::Int32);
+    first.map_or(0, |field| number(message, field.name()))
 }
 
 impl Codec for Rpc {
@@ -220,8 +230,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             })
         }
     });
+    let incoming = TcpIncoming::bind(format!("127.0.0.1:{port}").parse()?)?;
+    println!("{}", incoming.local_addr()?.port());
     Server::builder()
-        .serve(format!("127.0.0.1:{port}").parse()?, serve)
+        .serve_with_incoming(serve, incoming)
         .await?;
     Ok(())
 }
