@@ -256,7 +256,6 @@ async function codeOfBrokenConnection(): Promise<unknown> {
     serve: fails,
     refuse: fails,
     countError: fails,
-    server: () => undefined,
     report: (_error, { errorCode }) => reported.resolve(errorCode),
   });
   const listening = createTcpServer({ allowHalfOpen: true }, (socket) => void server.take(socket));

@@ -154,7 +154,7 @@ export class RequestBody {
     this.#next = undefined;
     const whole = this.#whole;
     this.#whole = undefined;
-    whole?.receiver.received(whole.body?.bytes ?? noBytes);
+    if (whole !== undefined) this.pass(whole.receiver, whole.body?.bytes ?? noBytes);
   }
 
   /**
@@ -175,16 +175,21 @@ export class RequestBody {
     this.#whole = undefined;
   }
 
+  /** Passes on the whole body, which has arrived later than it was asked for. */
+  protected pass(receiver: BodyReceiver, body: Uint8Array | undefined): void {
+    receiver.received(body);
+  }
+
   #addToWhole(whole: WholeRead, piece: Uint8Array, last: boolean): boolean {
     this.#source.consumed(piece.byteLength);
     if (piece.byteLength + (whole.body?.byteLength ?? 0) > whole.limitBytes) {
       this.#whole = undefined;
-      whole.receiver.received(undefined);
+      this.pass(whole.receiver, undefined);
     } else if (whole.body === undefined && last) {
       // The whole body in one piece, as most bodies are. Streams of node's tell only later that a piece was the last.
       this.#whole = undefined;
       const own = ownPiece(piece, whole.receiver.isUnseen);
-      whole.receiver.received(own);
+      this.pass(whole.receiver, own);
       return own === piece;
     } else {
       this.#collect(whole, piece);

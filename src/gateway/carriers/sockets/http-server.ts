@@ -1,7 +1,7 @@
-import type { Server, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Failure } from "../../errors/index.ts";
 import type { ErrorScope } from "../../http2/index.ts";
-import type { BacklogBudget, Exchange, HttpProblem, Limits } from "../index.ts";
+import type { BacklogBudget, CarriedExchange, Exchange, HttpProblem, Limits } from "../index.ts";
 
 /** The version of HTTP that a connection speaks, inside TLS if there is any. */
 export type HttpMajorVersion = "http1" | "http2";
@@ -11,10 +11,9 @@ export interface HttpServerOptions {
   readonly limits: Limits;
   /** Counts the bytes that clients do not take, on every carrier. */
   readonly budget: BacklogBudget;
-  readonly serve: (exchange: Exchange) => void;
+  /** @param socket - the connection that carries the exchange */
+  readonly serve: (exchange: CarriedExchange, socket: Socket) => void;
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
-  /** Returns the server that accepts the connections, for those that watch the process. */
-  readonly server: () => Server | undefined;
   /** Counts an error of HTTP/2. @param code - its name in RFC 9113 */
   readonly countError: (scope: ErrorScope, code: string) => void;
   /** Reports a fault that belongs to no call. */

@@ -1,9 +1,11 @@
+import { AsyncResource } from "node:async_hooks";
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
 import { withCode } from "../../errors/index.ts";
-import { BacklogBudget, clientClosedRequest, type Peer } from "../index.ts";
+import { BacklogBudget, clientClosedRequest, type Exchange, type Peer } from "../index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../trusted-proxies/index.ts";
+import { announce, isAnyoneListening } from "./announcement.ts";
 import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
 import { type FirstProtocol, sniff, takeProxyHeader } from "./first-bytes.ts";
@@ -37,7 +39,8 @@ export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
 }
 
 /** Options of a {@link Listener}. */
-export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "server" | "countError"> {
+export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError" | "serve"> {
+  readonly serve: (exchange: Exchange) => void;
   /** The proxies whose PROXY headers are believed. */
   readonly trustedProxies: TrustedProxies | undefined;
 }
@@ -71,15 +74,22 @@ export class Listener {
 
   constructor(options: ListenerOptions) {
     this.#trustedProxies = options.trustedProxies;
-    const { refuse } = options;
+    const { refuse, serve } = options;
+    const begin: HttpServerOptions["serve"] = (exchange, socket) => {
+      if (isAnyoneListening()) announce(exchange, socket, this.#net);
+      serve(exchange);
+    };
+    // A request that comes in the packet of another, or when that is answered, must not begin in the store of an
+    // AsyncLocalStorage that the other's handler has entered.
+    const context = new AsyncResource("Listener");
     this.#options = {
       ...options,
       budget: new BacklogBudget(options.limits.backlogBytes),
+      serve: (exchange, socket) => context.runInAsyncScope(begin, undefined, exchange, socket),
       refuse: (exchange, problem) => {
         if (problem.httpStatus !== clientClosedRequest) countOne(this.#badRequests, problem.httpStatus);
         refuse(exchange, problem);
       },
-      server: () => this.#net,
       countError: (scope, code) => countOne(this.#http2Errors[scope], code),
     };
     this.#sockets = new OpenConnections(options.limits.connections);

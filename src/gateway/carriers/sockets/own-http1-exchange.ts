@@ -6,9 +6,10 @@ import {
   type HeaderFields,
   type HttpProblem,
   type Peer,
-  RequestBody,
+  type RequestBody,
   requireFields,
 } from "../index.ts";
+import { AwaitedBody } from "./awaited-body.ts";
 import { dateFields } from "./date-fields.ts";
 import { peerOf } from "./peer.ts";
 
@@ -38,7 +39,7 @@ export class OwnHttp1Exchange extends CarriedExchange implements RequestReceiver
     this.#connection = connection;
     this.#refuse = refuse;
     const { bodyBytes } = section;
-    this.body = bodyBytes === 0 ? undefined : new RequestBody(connection, bodyBytes === "chunked" ? 0 : bodyBytes);
+    this.body = bodyBytes === 0 ? undefined : new AwaitedBody(connection, bodyBytes === "chunked" ? 0 : bodyBytes);
     connection.receiver = this;
   }
 

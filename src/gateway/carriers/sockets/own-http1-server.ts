@@ -1,7 +1,6 @@
 import type { Socket } from "node:net";
 import { Http1Connection, type Http1RequestHead, lingerMsMax } from "../../http1/index.ts";
 import { afterTurn, headerTooLarge, type HttpProblem, type Limits, readRequestTarget } from "../index.ts";
-import { announce, isAnyoneListening } from "./announcement.ts";
 import { HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { OwnHttp1Exchange } from "./own-http1-exchange.ts";
 
@@ -9,7 +8,7 @@ import { OwnHttp1Exchange } from "./own-http1-exchange.ts";
  * Creates a server for HTTP/1.0 and HTTP/1.1 on the gateway's own implementation. Bytes that are not HTTP are answered
  * with an error record, too. A drain ends each connection with its next answer.
  */
-export function createOwnHttp1Server({ limits, budget, serve, refuse, server, report }: HttpServerOptions): HttpServer {
+export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
   const connections = new Set<Http1Connection>();
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
   const shortestMs = Math.min(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
@@ -21,9 +20,7 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, server, re
     onRequest: (connection: Http1Connection, head: Http1RequestHead) => {
       const target = readTarget(head, limits);
       if (typeof target !== "string") return refuse(new OwnHttp1Exchange(head, "/", connection, refuse), target);
-      const exchange = new OwnHttp1Exchange(head, target, connection, refuse);
-      if (isAnyoneListening()) announce(exchange, connection.socket, server());
-      serve(exchange);
+      serve(new OwnHttp1Exchange(head, target, connection, refuse), connection.socket);
     },
     onClose: (connection: Http1Connection) => void connections.delete(connection),
     // A defect of ours that belongs to no call.

@@ -6,7 +6,15 @@ import {
   type Http2Stream,
   type StreamReceiver,
 } from "../../http2/index.ts";
-import { CarriedExchange, type HeaderFields, noBytes, type Peer, PreparedHeaderFields, RequestBody } from "../index.ts";
+import {
+  CarriedExchange,
+  type HeaderFields,
+  noBytes,
+  type Peer,
+  PreparedHeaderFields,
+  type RequestBody,
+} from "../index.ts";
+import { AwaitedBody } from "./awaited-body.ts";
 import { dateFields } from "./date-fields.ts";
 import { resetProblem } from "./reset-problem.ts";
 
@@ -22,7 +30,7 @@ export class OwnHttp2Exchange extends CarriedExchange implements StreamReceiver 
     super({ httpMethod, target, url, fields, common });
     this.connection = connection;
     this.peer = peer;
-    this.body = stream.remoteEnded ? undefined : new RequestBody(stream, contentLength);
+    this.body = stream.remoteEnded ? undefined : new AwaitedBody(stream, contentLength);
     this.#stream = stream;
     stream.receiver = this;
   }

@@ -3,7 +3,6 @@ import { defaultHttp2Limits, errorName, Http2Connection, type Http2Limits } from
 import { OwnHttp2Exchange } from "./own-http2-exchange.ts";
 import { HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { headerTooLarge, type Limits, readRequestTarget } from "../index.ts";
-import { isAnyoneListening, announce } from "./announcement.ts";
 import { peerOf } from "./peer.ts";
 
 /** Creates a server on the gateway's own HTTP/2. A drain loses no stream that crosses its GOAWAY. */
@@ -12,7 +11,6 @@ export function createOwnHttp2Server({
   budget,
   serve,
   refuse,
-  server,
   countError,
   report,
 }: HttpServerOptions): HttpServer {
@@ -34,8 +32,7 @@ export function createOwnHttp2Server({
         const authority = head.authority ?? exchange.common.host;
         const target = readRequestTarget(exchange.target, authority, true, limits);
         if (typeof target !== "string") return refuse(exchange, target);
-        if (isAnyoneListening()) announce(exchange, socket, server());
-        serve(exchange);
+        serve(exchange, socket);
       },
       onError: (scope, code) => countError(scope, errorName(code)),
       onClose: () => connections.delete(connection),

@@ -31,7 +31,6 @@ beforeEach(async () => {
       served.resolve(exchange);
     },
     refuse: (exchange, { httpStatus }) => exchange.answer(httpStatus, []),
-    server: () => undefined,
     countError: () => {},
     report: (error) => {
       throw error;

@@ -133,7 +133,6 @@ test("a client that waits to be told to send its body is told nothing once its a
       exchange.end();
     },
     refuse: () => {},
-    server: () => undefined,
     countError: () => {},
     report: () => {},
   });

@@ -1,5 +1,12 @@
 import type { Readable, Writable } from "node:stream";
-import { type BodySource, CarriedExchange, type ExchangeHead, type HttpProblem, RequestBody } from "../../index.ts";
+import {
+  type BodySource,
+  CarriedExchange,
+  type ExchangeHead,
+  type HttpProblem,
+  type RequestBody,
+} from "../../index.ts";
+import { AwaitedBody } from "../awaited-body.ts";
 
 /**
  * An exchange whose request and answer are streams of node's.
@@ -17,7 +24,7 @@ export abstract class NodeExchange extends CarriedExchange implements BodySource
   /** @param bodyBytes - the length of the body by the header: `undefined` without a body, 0 if it is not known */
   constructor(request: Readable, response: Answer, head: ExchangeHead, bodyBytes: number | undefined) {
     super(head);
-    this.body = bodyBytes === undefined ? undefined : new RequestBody(this, bodyBytes);
+    this.body = bodyBytes === undefined ? undefined : new AwaitedBody(this, bodyBytes);
     this.#request = request;
     this.#response = response;
     this.#request[exchangeKey] = this;

@@ -1,0 +1,19 @@
+import { AsyncResource } from "node:async_hooks";
+import { type BodyReceiver, RequestBody } from "../index.ts";
+
+/**
+ * A body whose reader goes on in the context in which it has asked for all of it (`AsyncLocalStorage`), as after an
+ * `await`: of its own request, of the middleware before it, and not of whatever the socket is read for.
+ */
+export class AwaitedBody extends RequestBody {
+  #context: AsyncResource | undefined;
+
+  override read(limitBytes: number, receiver: BodyReceiver): void {
+    if (!this.ended) this.#context = new AsyncResource("AwaitedBody");
+    super.read(limitBytes, receiver);
+  }
+
+  protected override pass(receiver: BodyReceiver, body: Uint8Array | undefined): void {
+    this.#context?.runInAsyncScope(() => receiver.received(body));
+  }
+}

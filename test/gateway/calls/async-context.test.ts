@@ -1,0 +1,82 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { createServer } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+import { describe, expect, test } from "vitest";
+import type { GatewayOptions, NodeHandler } from "../../../src/gateway/index.ts";
+import type { HttpRequest } from "../../support/carriers/exchange.ts";
+import { exchangeFetch } from "../../support/carriers/fetch.ts";
+import { openHttp1 } from "../../support/carriers/http1-connection.ts";
+import { openHttp2 } from "../../support/carriers/http2-connection.ts";
+import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
+
+// Which store of an AsyncLocalStorage a handler finds: that of its own request, and never that of another.
+
+const storage = new AsyncLocalStorage<string>();
+
+const waterBed = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
+
+const requests: readonly (HttpRequest & { readonly name: string })[] = [
+  { name: "a call without a body", httpMethod: "GET", path: "/sensors/a/reading", header: [] },
+  { name: "a REST call with a body", ...waterBed, path: "/beds/1:water" },
+  { name: "an RPC", ...waterBed },
+];
+
+/** Starts a greenhouse whose handlers note the store that they find, and enter another. */
+async function startNoting(options: Partial<GatewayOptions> = {}) {
+  const found: unknown[] = [];
+  const note = (): object => {
+    found.push(storage.getStore());
+    storage.enterWith("another's");
+    return {};
+  };
+  return { found, ...(await startGreenhouse({ getReading: note, waterBed: note }, options)) };
+}
+
+describe.each(requests)("$name", (request) => {
+  test.each(["1.1", "2"] as const)(
+    "is begun in no context of others on its connection, over HTTP/%s",
+    async (version) => {
+      await using greenhouse = await startNoting();
+      if (version === "2") {
+        using connection = await openHttp2(greenhouse.address);
+        await Promise.all([request, request, request].map((each) => connection.exchange(each)));
+      } else {
+        using connection = await openHttp1(greenhouse.address);
+        connection.socket.cork();
+        for (const each of [request, request, request]) connection.request(each);
+        connection.socket.uncork();
+        for (const { httpMethod } of [request, request, request]) await connection.readAnswer(httpMethod);
+      }
+      expect(greenhouse.found).toEqual([undefined, undefined, undefined]);
+    },
+  );
+
+  test.each(["1.1", "2"] as const)(
+    "goes on in the context that onRequest has entered, over HTTP/%s",
+    async (version) => {
+      await using greenhouse = await startNoting({ onRequest: () => storage.enterWith("its own") });
+      await exchange(greenhouse.address, version, request);
+      expect(greenhouse.found).toEqual(["its own"]);
+    },
+  );
+
+  test("goes on in the context of a middleware, from whichever server", async () => {
+    const greenhouse = await startNoting();
+    await using _ = greenhouse;
+    const { handler, fetch } = greenhouse.gateway;
+    const middleware: NodeHandler = (...arguments_) => storage.run("its own", () => handler(...arguments_));
+    const servers = [
+      ["1.1", createServer(middleware)],
+      ["2", createHttp2Server(middleware)],
+    ] as const;
+    for (const [version, server] of servers) {
+      const { hostname, port } = new URL(await listenOnLoopback(server));
+      await exchange({ address: hostname, port: Number(port) }, version, request);
+      server.close();
+    }
+    await storage.run("its own", () => exchangeFetch(fetch, request));
+    expect(greenhouse.found).toEqual(["its own", "its own", "its own"]);
+  });
+});
