@@ -10,7 +10,7 @@ import type {
   MessageShape,
   Registry,
 } from "@bufbuild/protobuf";
-import { create, createRegistry, isMessage } from "@bufbuild/protobuf";
+import { create, isMessage } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -23,8 +23,7 @@ import {
 } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { defaultReadMaxBytes, timerMsMax } from "../carriers/index.ts";
-import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
-import { selectorOf } from "../rest/index.ts";
+import { selectorOf, withDetailTypes } from "../rest/index.ts";
 import type { ReadErrorRecord } from "./answer-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";
 import { pageLocation } from "./page.ts";
@@ -87,7 +86,6 @@ class RestTransport implements Transport {
     const { baseUrl, interceptors = [], registry, jsonOptions = {}, readErrorRecord, defaultTimeoutMs } = options;
     const { readMaxBytes = defaultReadMaxBytes, fetch = globalThis.fetch } = options;
     const known = registry ?? jsonOptions.registry;
-    const detailTypes = createRegistry(file_google_rpc_error_details, ...(known ? [known] : []));
     const { useProtoFieldName = false, enumAsInteger = false, ignoreUnknownFields = true } = jsonOptions;
     const base = readBaseUrl(baseUrl);
     // The fetch of a browser refuses to be a method of anything else.
@@ -102,7 +100,7 @@ class RestTransport implements Transport {
         read: { unknownFields: ignoreUnknownFields ? "ignore" : "reject", ...(known && { registry: known }) },
         registry: known,
       },
-      errors: { readErrorRecord, registry: detailTypes },
+      errors: { readErrorRecord, registry: withDetailTypes(known) },
       readMaxBytes,
     });
     if (options.onUnbound !== "connect") return;

@@ -42,6 +42,14 @@ export interface ErrorRecordWriter {
 }
 
 /**
+ * Returns the types that details of errors may have: some, and those of google/rpc/error_details.proto, which services
+ * send without importing them, so that no descriptor of theirs leads there.
+ */
+export function withDetailTypes(registry: Registry = createRegistry()): Registry {
+  return createRegistry(file_google_rpc_error_details, registry);
+}
+
+/**
  * Creates the error writer of a gateway.
  *
  * @param policy - default: google.rpc.Status as JSON, with the name of the code beside its number, and the failure's
@@ -49,12 +57,8 @@ export interface ErrorRecordWriter {
  * @param registry - the types of error details that arrive as bytes, from an upstream service, besides those of
  * google/rpc/error_details.proto
  */
-export function createErrorRecordWriter(
-  policy?: ErrorRecordPolicy,
-  registry: Registry = createRegistry(),
-): ErrorRecordWriter {
-  // A service may send a google.rpc.ErrorInfo without importing it: no descriptor of the service leads to its type.
-  const options: WriteJsonOptions = { registry: createRegistry(file_google_rpc_error_details, registry) };
+export function createErrorRecordWriter(policy?: ErrorRecordPolicy, registry?: Registry): ErrorRecordWriter {
+  const options: WriteJsonOptions = { registry: withDetailTypes(registry) };
   const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({ httpStatus, body: toStatusJson(error, options) });
   const recordOf = policy ?? standard;
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {

@@ -18,6 +18,7 @@ export {
   errorWithHttpStatus,
   httpStatusOf,
   type RestFailure,
+  withDetailTypes,
   withMessage,
 } from "./error-to-rest.ts";
 export {
