@@ -10,7 +10,7 @@ import {
   readVarint32,
   smallIntegers,
 } from "./byte-source.ts";
-import { makeFunction, type MessageClass, messageClass, TypeScope, unsure } from "../made-code/index.ts";
+import { makeFunction, type MessageClass, messageClass, oncePer, TypeScope, unsure } from "../made-code/index.ts";
 import { readerText } from "./reader-text.ts";
 import { readText } from "./text-reader.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
@@ -39,19 +39,8 @@ const scope = {
   unsure,
 };
 
-const readers = new WeakMap<DescMessage, MessageReader>();
-
 /** Returns the quick reader of a type, whose code is made when the first message of the type is read. */
-export function messageReader(desc: DescMessage): MessageReader {
-  let reader = readers.get(desc);
-  if (reader === undefined) {
-    reader = lazyReader(desc);
-    readers.set(desc, reader);
-  }
-  return reader;
-}
-
-function lazyReader(desc: DescMessage): MessageReader {
+export const messageReader: (desc: DescMessage) => MessageReader = oncePer((desc) => {
   const reader: MessageReader = {
     Message: messageClass(desc),
     read: (...args) => {
@@ -60,7 +49,7 @@ function lazyReader(desc: DescMessage): MessageReader {
     },
   };
   return reader;
-}
+});
 
 function makeReader(desc: DescMessage): ReadMessage {
   const own = new TypeScope(scope);

@@ -20,7 +20,7 @@ import {
   writeUint64,
   writeVarint32,
 } from "./byte-target.ts";
-import { makeFunction, type MessageClass, messageClass, TypeScope, unsure } from "../made-code/index.ts";
+import { makeFunction, type MessageClass, messageClass, oncePer, TypeScope, unsure } from "../made-code/index.ts";
 import { writeText } from "./text-writer.ts";
 import { writerText } from "./writer-text.ts";
 
@@ -59,19 +59,8 @@ const scope = {
   writeUnknown,
 };
 
-const writers = new WeakMap<DescMessage, MessageWriter>();
-
 /** Returns the quick writer of a type, whose code is made when the first message of the type is written. */
-export function messageWriter(desc: DescMessage): MessageWriter {
-  let writer = writers.get(desc);
-  if (writer === undefined) {
-    writer = lazyWriter(desc);
-    writers.set(desc, writer);
-  }
-  return writer;
-}
-
-function lazyWriter(desc: DescMessage): MessageWriter {
+export const messageWriter: (desc: DescMessage) => MessageWriter = oncePer((desc) => {
   const writer: MessageWriter = {
     Message: messageClass(desc),
     largeBytes: 0,
@@ -81,7 +70,7 @@ function lazyWriter(desc: DescMessage): MessageWriter {
     },
   };
   return writer;
-}
+});
 
 function makeWriter(desc: DescMessage): WriteMessage {
   const own = new TypeScope(scope);

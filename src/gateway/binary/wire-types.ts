@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { oncePer } from "../made-code/index.ts";
 import { scalarOf } from "./fields.ts";
 
 /** The fields of a message by number. */
@@ -53,16 +54,9 @@ function isInsideAsDeclared(reader: BinaryReader, { inside, packed }: FieldLayou
   return packed === WireType.Varint ? lastByte < 0x80 : length % (packed === WireType.Bit64 ? 8 : 4) === 0;
 }
 
-const layouts = new WeakMap<DescMessage, Layout>();
-
-function layoutOf(desc: DescMessage): Layout {
-  let layout = layouts.get(desc);
-  if (layout === undefined) {
-    layout = new Map(desc.fields.map((field) => [field.number, fieldLayoutOf(field)]));
-    layouts.set(desc, layout);
-  }
-  return layout;
-}
+const layoutOf = oncePer(
+  (desc: DescMessage): Layout => new Map(desc.fields.map((field) => [field.number, fieldLayoutOf(field)])),
+);
 
 function fieldLayoutOf(field: DescField): FieldLayout {
   if (field.fieldKind === "map") {

@@ -2,7 +2,7 @@ import type { DescExtension, DescField, DescMessage } from "@bufbuild/protobuf";
 import { create, isMessage, setExtension } from "@bufbuild/protobuf";
 import { createFieldReader } from "./field-reader.ts";
 import type { FieldValues } from "./field-values.ts";
-import { oncePer } from "./once-per.ts";
+import { oncePer } from "../made-code/index.ts";
 import type { FieldReader, ReadContext } from "./read-context.ts";
 import { requireFieldsRead } from "./required-fields.ts";
 

@@ -36,5 +36,5 @@ export { decodeUtf8 } from "./utf8-text.ts";
 export { integerRangeOf } from "./numbers.ts";
 export { findField, isUnknownEnumName, shortEnumName } from "./names.ts";
 export { createUrlEntryParser, createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
-export { oncePer } from "./once-per.ts";
+export { oncePer } from "../made-code/index.ts";
 export { createReachableRegistry } from "./reachable-types.ts";

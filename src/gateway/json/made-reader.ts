@@ -1,10 +1,9 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { literal, makeFunction, messageClass, switchText, TypeScope, unsure } from "../made-code/index.ts";
+import { literal, makeFunction, messageClass, oncePer, switchText, TypeScope, unsure } from "../made-code/index.ts";
 import { takesNull } from "./field-reader.ts";
 import { localFormOf, setOwn } from "./field-values.ts";
 import { fieldsByName } from "./names.ts";
-import { oncePer } from "./once-per.ts";
 import { createValueReader, createWellKnownReader, type PlainReader, type Spelling } from "./plain-values.ts";
 import { isMapKey } from "./text-forms.ts";
 

@@ -12,7 +12,7 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
 import { listToJson, mapToJson, valueToJson } from "./json-elements.ts";
 import { fieldForm, refuseMessage, wellKnownForm } from "./json-forms.ts";
-import { oncePer } from "./once-per.ts";
+import { oncePer } from "../made-code/index.ts";
 import type { JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
 /** Makes the form of a message type that has none of its own: its fields in an object. */

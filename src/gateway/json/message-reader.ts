@@ -5,7 +5,7 @@ import { FieldProblem, printPath, quote } from "./field-problem.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { createFieldSetter, type FieldValues, loadField, refuseOtherMember } from "./field-values.ts";
 import { findField } from "./names.ts";
-import { oncePer } from "./once-per.ts";
+import { oncePer } from "../made-code/index.ts";
 import type { BoundFields, FieldReader, MessageReaders, ReadContext, ReadFieldsOptions } from "./read-context.ts";
 import type { ValueReader } from "./read-context.ts";
 import { createWellKnownReader } from "./well-known-readers.ts";

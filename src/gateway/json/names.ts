@@ -1,5 +1,5 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
-import { oncePer } from "./once-per.ts";
+import { oncePer } from "../made-code/index.ts";
 
 interface Named {
   readonly name: string;

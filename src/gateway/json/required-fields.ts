@@ -5,7 +5,7 @@ import { Code } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { asFieldValues, type FieldValues, loadField } from "./field-values.ts";
-import { oncePer } from "./once-per.ts";
+import { oncePer } from "../made-code/index.ts";
 import type { ReadContext } from "./read-context.ts";
 
 /**

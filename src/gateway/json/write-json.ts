@@ -3,7 +3,7 @@ import { valueToJson } from "./json-elements.ts";
 import { fieldForm, packedToJson } from "./json-forms.ts";
 import { makeForm } from "./made-writer.ts";
 import { createFieldForm, createMessageForms, zeroOf } from "./message-forms.ts";
-import { oncePer } from "./once-per.ts";
+import { oncePer } from "../made-code/index.ts";
 import type { JsonStyle, MessageForms } from "./write-context.ts";
 
 /** Options of {@link createJsonMessageWriter}: those of Connect. */

@@ -1,5 +1,6 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { makeFunction } from "./make-function.ts";
+import { oncePer } from "./once-per.ts";
 import { literal, TypeScope } from "./type-scope.ts";
 
 /** A constructor of messages without a field set. */
@@ -10,8 +11,6 @@ export function isInherited(name: string): boolean {
   return name in Object.prototype;
 }
 
-const classes = new WeakMap<DescMessage, MessageClass>();
-
 /**
  * Returns a constructor of messages like those of `create()`, for code that was made for the type.
  *
@@ -19,15 +18,10 @@ const classes = new WeakMap<DescMessage, MessageClass>();
  * proto2. A constructor, because V8 then knows how many properties such objects get, and keeps all of them in the
  * object.
  */
-export function messageClass(desc: DescMessage): MessageClass {
-  let made = classes.get(desc);
-  if (made === undefined) {
-    const pattern = create(desc);
-    made = Object.keys(pattern).length > keptPropertiesMax ? classOf(desc) : makeClass(pattern);
-    classes.set(desc, made);
-  }
-  return made;
-}
+export const messageClass: (desc: DescMessage) => MessageClass = oncePer((desc) => {
+  const pattern = create(desc);
+  return Object.keys(pattern).length > keptPropertiesMax ? classOf(desc) : makeClass(pattern);
+});
 
 /** The most properties that are set by a constructor. V8 keeps 380 at most as it does, and for more `create()` is quicker. */
 const keptPropertiesMax = 400;

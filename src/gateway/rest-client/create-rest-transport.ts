@@ -23,6 +23,7 @@ import {
 } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { defaultReadMaxBytes, timerMsMax } from "../carriers/index.ts";
+import { oncePer } from "../json/index.ts";
 import { selectorOf, withDetailTypes } from "../rest/index.ts";
 import type { ReadErrorRecord } from "./answer-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";
@@ -80,7 +81,7 @@ class RestTransport implements Transport {
   readonly #defaultTimeoutMs: number | undefined;
   readonly #calls: RestCalls;
   readonly #fallback: Transport | undefined;
-  readonly #methods = new WeakMap<DescMethod, RestMethod>();
+  readonly #methodOf = oncePer((desc: DescMethod) => new RestMethod(desc, this.#calls.settings.messages));
 
   constructor(options: RestTransportOptions) {
     const { baseUrl, interceptors = [], registry, jsonOptions = {}, readErrorRecord, defaultTimeoutMs } = options;
@@ -171,12 +172,6 @@ class RestTransport implements Transport {
         };
       },
     });
-  }
-
-  #methodOf(desc: DescMethod): RestMethod {
-    let method = this.#methods.get(desc);
-    if (method === undefined) this.#methods.set(desc, (method = new RestMethod(desc, this.#calls.settings.messages)));
-    return method;
   }
 
   #unbound(desc: DescMethod): Transport {

@@ -1,5 +1,6 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { oncePer } from "../json/index.ts";
 import { oneMessage } from "../protocols/index.ts";
 import { isHttpBodyType } from "../rest/index.ts";
 import { readBody } from "./answer-body.ts";
@@ -33,11 +34,12 @@ export interface RestCall {
 /** Makes calls: a request of messages, and messages of its answer. */
 export class RestCalls {
   readonly settings: CallSettings;
-  readonly #readers = new WeakMap<RestRule, AnswerReader>();
+  readonly #readerOf: (rule: RestRule) => AnswerReader;
   readonly #sendsDeadline: boolean;
 
   constructor(settings: CallSettings) {
     this.settings = settings;
+    this.#readerOf = oncePer((rule) => createAnswerReader(rule, settings.messages.read));
     this.#sendsDeadline = !isOfOtherOrigin(settings.baseUrl);
   }
 
@@ -138,14 +140,6 @@ export class RestCalls {
 
   async #readWhole(reader: AnswerReader, response: Response): Promise<Message> {
     return reader.readWhole(await readBody(response, this.settings.readMaxBytes), response);
-  }
-
-  #readerOf(rule: RestRule): AnswerReader {
-    let reader = this.#readers.get(rule);
-    if (reader === undefined) {
-      this.#readers.set(rule, (reader = createAnswerReader(rule, this.settings.messages.read)));
-    }
-    return reader;
   }
 }
 

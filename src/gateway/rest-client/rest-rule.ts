@@ -1,6 +1,6 @@
 import type { DescFile, DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { BoundFields } from "../json/index.ts";
+import { type BoundFields, oncePer } from "../json/index.ts";
 import {
   anyMethod,
   bindBody,
@@ -47,7 +47,6 @@ interface FileRoutes {
   readonly table: RouteTable<HttpPattern>;
 }
 
-const fileRoutes = new WeakMap<DescFile, FileRoutes>();
 const findRule = createHttpRuleFinder([], [], false);
 
 /**
@@ -57,9 +56,7 @@ const findRule = createHttpRuleFinder([], [], false);
  * @throws ConnectError `Internal` for an annotation that is wrong
  */
 export function compileRestRules(method: DescMethod): readonly RestRule[] {
-  const { file } = method.parent;
-  let routes = fileRoutes.get(file);
-  if (routes === undefined) fileRoutes.set(file, (routes = readFileRoutes(file)));
+  const routes = fileRoutesOf(method.parent.file);
   try {
     const patterns = routes.patterns.get(selectorOf(method)) ?? patternsOf(method);
     const { table } = routes;
@@ -75,7 +72,7 @@ function patternsOf(method: DescMethod): readonly HttpPattern[] {
   return rule === undefined ? [] : toHttpPatterns(rule);
 }
 
-function readFileRoutes({ services }: DescFile): FileRoutes {
+const fileRoutesOf = oncePer(({ services }: DescFile): FileRoutes => {
   const patterns = new Map<string, readonly HttpPattern[]>();
   const table = new RouteTable<HttpPattern>();
   for (const method of services.flatMap((service) => service.methods)) {
@@ -89,7 +86,7 @@ function readFileRoutes({ services }: DescFile): FileRoutes {
     }
   }
   return { patterns, table };
-}
+});
 
 // Fetch §2.2.1 refuses these.
 const forbiddenMethods: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);

@@ -4,7 +4,7 @@ import { type Any, AnySchema, anyUnpack, FieldMaskSchema } from "@bufbuild/proto
 import { hasCustomJsonRepresentation } from "../../../src/gateway/json/custom-form.ts";
 import { printFieldMask } from "../../../src/gateway/json/field-mask.ts";
 import { asFieldValues, loadField, setOwn } from "../../../src/gateway/json/field-values.ts";
-import { oncePer } from "../../../src/gateway/json/once-per.ts";
+import { oncePer } from "../../../src/gateway/made-code/once-per.ts";
 
 type WriteJsonOptions = Partial<JsonWriteOptions>;
 
