@@ -70,43 +70,11 @@ export function answerHead(
   framing: Framing,
   connectionLines: string,
 ): string {
-  if (isLast(httpStatus, fields, framing, connectionLines)) return last.head;
   let head = (statusLines[httpStatus] ??= toStatusLine(httpStatus));
   for (const list of fields) if (list.length > 0) head += fieldLines(list);
   if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
   else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";
-  head += `${connectionLines}\r\n`;
-  const kept = fields.map(preparedOrNone);
-  if (!kept.includes(undefined)) last = { httpStatus, fields: kept, framing, connectionLines, head };
-  return head;
-}
-
-/** The last head whose fields were all prepared: nearly all answers within a second have the same one. */
-let last: {
-  readonly httpStatus: number;
-  readonly fields: readonly unknown[];
-  readonly framing: Framing;
-  readonly connectionLines: string;
-  readonly head: string;
-} = { httpStatus: 0, fields: [], framing: "none", connectionLines: "", head: "" };
-
-function isLast(
-  httpStatus: number,
-  fields: readonly HeaderFields[],
-  framing: Framing,
-  connectionLines: string,
-): boolean {
-  if (httpStatus !== last.httpStatus || framing !== last.framing || connectionLines !== last.connectionLines)
-    return false;
-  let at = 0;
-  for (const list of fields) if (last.fields[at++] !== preparedOrNone(list)) return false;
-  return at === last.fields.length;
-}
-
-/** Returns what {@link last} keeps of a list; `undefined` for fields that may change. */
-function preparedOrNone(list: HeaderFields): PreparedHeaderFields | "none" | undefined {
-  if (list.length === 0) return "none";
-  return list instanceof PreparedHeaderFields ? list : undefined;
+  return `${head}${connectionLines}\r\n`;
 }
 
 /** Returns fields as lines, without those of the connection and of the framing. Throws as {@link answerHead} does. */
