@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import { describe, expect, test } from "vitest";
+import { WatchReadingsRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions, NodeHandler } from "../../../src/gateway/index.ts";
 import type { HttpRequest } from "../../support/carriers/exchange.ts";
 import { exchangeFetch } from "../../support/carriers/fetch.ts";
@@ -9,7 +10,7 @@ import { openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { openHttp2 } from "../../support/carriers/http2-connection.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
+import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 
 // Which store of an AsyncLocalStorage a handler finds: that of its own request, and never that of another.
 
@@ -79,4 +80,27 @@ describe.each(requests)("$name", (request) => {
     await storage.run("its own", () => exchangeFetch(fetch, request));
     expect(greenhouse.found).toEqual(["its own", "its own", "its own"]);
   });
+});
+
+test("streams that share a connection are each asked for their messages in their own context", async () => {
+  const strays: unknown[] = [];
+  await using greenhouse = await startGreenhouse({
+    async *watchReadings({ sensor }) {
+      storage.enterWith(sensor);
+      // So large that the client has to take some of it before there is more.
+      for (let sent = 0; sent < 20; sent++) {
+        yield { sensor: sensor.repeat(50_000) };
+        if (storage.getStore() !== sensor) strays.push(storage.getStore());
+      }
+    },
+  });
+  using connection = await openHttp2(greenhouse.address);
+  const answers = ["a", "b", "c"].map(async (sensor) => {
+    const message = encodeMessage(wireFormats.grpc, WatchReadingsRequestSchema, { sensor });
+    return await connection.exchange(
+      rpcRequest(wireFormats.grpc, message, [], "/greenhouse.v1.GreenhouseService/WatchReadings"),
+    );
+  });
+  for (const { body } of await Promise.all(answers)) expect(body.byteLength).toBeGreaterThan(20 * 50_000);
+  expect(strays).toEqual([]);
 });
