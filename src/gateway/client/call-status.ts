@@ -82,9 +82,12 @@ const resetErrors: ReadonlyMap<number, readonly [text: string, code: Code]> = ne
   [ErrorCode.inadequateSecurity, ["the connection is not secure enough", Code.PermissionDenied]],
 ]);
 
-/** Returns an error that is found in an answer: what would be a client's mistake in a request is the server's here. */
+/**
+ * Returns an error that is found in an answer: what would be a client's mistake in a request is the server's here, and
+ * has no identifier of those mistakes.
+ */
 export function answerError(error: unknown): ConnectError {
-  const found = ConnectError.from(error, Code.Internal);
-  if (found.code !== Code.InvalidArgument) return found;
-  return new ConnectError(`the answer is not as it should be: ${found.rawMessage}`, Code.Internal);
+  const { code, rawMessage, cause } = ConnectError.from(error, Code.Internal);
+  if (code !== Code.InvalidArgument) return new ConnectError(rawMessage, code, undefined, undefined, cause);
+  return new ConnectError(`the answer is not as it should be: ${rawMessage}`, Code.Internal);
 }

@@ -3,13 +3,16 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream } from "../../../src/gateway/client/index.ts";
+import { errorCodeOf } from "../../../src/gateway/index.ts";
 import { type Field, fieldValue } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
-import { dataFrame, frameFlag, headersFrame } from "../../support/carriers/http2-frames.ts";
+import { exchangeHttp2 } from "../../support/carriers/http2-connection.ts";
+import { dataFrame, type Frame, frameFlag, headersFrame, resetFrame } from "../../support/carriers/http2-frames.ts";
 import { waitLimitMs, within } from "../../support/deadline.ts";
 import { startProxy } from "../../support/gateway/proxy.ts";
 import {
   envelope,
+  grpcAnswer,
   grpcHead,
   type ScriptedServer,
   startScriptedServer,
@@ -72,7 +75,11 @@ test.each(hostileRows)("a caller of gRPC whose upstream has $name gets what it s
 
 test.each(hostileRows)("a caller of REST whose upstream has $name gets what it should", async (row) => {
   await using upstream = await startScriptedServer(row.script);
-  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], limitsOf(row));
+  const causes: unknown[] = [];
+  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], {
+    ...limitsOf(row),
+    onError: (_, { cause }) => void causes.push(cause),
+  });
   const answer = await exchangeHttp1(proxy.address, {
     httpMethod: "POST",
     path: "/beds/7:water",
@@ -86,12 +93,93 @@ test.each(hostileRows)("a caller of REST whose upstream has $name gets what it s
   expect(text).not.toMatch(/secret|127\.0\.0\.1/);
   expect(JSON.parse(text)).toMatchObject(want === undefined ? { bed: "7" } : { code: want });
   const isLost = want === Code.Unavailable;
+  if (row.name === undecodable) {
+    const message = "the answer is not a valid greenhouse.v1.WaterBedResponse";
+    expect(causes).toMatchObject([{ message, cause: expect.any(Error) }]);
+  }
   expect(fieldValue(answer.header, "retry-after")).toBe(isLost ? "1" : undefined);
   expect(upstream.requests).toBe(row.requests === 0 ? upstream.requests : (row.requests ?? 1));
 });
 
+const reading = envelope(toBinary(ReadingSchema, create(ReadingSchema, { sensor: "a" })));
+
+const malformed = "the answer of the service is malformed: ";
+const ours = "ERR_UPSTREAM_ANSWER";
+
+test.each<{
+  readonly name: string;
+  readonly rpc?: string;
+  readonly frames: (id: number) => readonly Frame[];
+  /** The identifier is in the log alone. */
+  readonly want: readonly [code: Code | undefined, message: string, errorCode?: string];
+  /** How often the field x-a comes. */
+  readonly fields?: number;
+}>([
+  {
+    name: "a success that is only a header",
+    frames: (id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"], ["x-a", "1"]], frameFlag.endStream)],
+    want: [undefined, ""],
+    fields: 1,
+  },
+  {
+    name: "an error that is only a header",
+    frames: (id) => [headersFrame(id, [...grpcHead, ["grpc-status", "5"], ["x-a", "1"]], frameFlag.endStream)],
+    want: [Code.NotFound, ""],
+    fields: 1,
+  },
+  {
+    name: "reserved flags after a message",
+    frames: (id) => grpcAnswer(id, Buffer.concat([reading, envelope(Buffer.alloc(0), 2)])),
+    want: [Code.Internal, `${malformed}the answer is not as it should be: the message has reserved flags 0b10`, ours],
+  },
+  {
+    name: "a message over the limit",
+    frames: (id) => [headersFrame(id, grpcHead), dataFrame(id, Buffer.of(0, 0, 0x50, 0, 0))],
+    want: [Code.ResourceExhausted, `${malformed}message is larger than 4194304 bytes`, ours],
+  },
+  {
+    name: "a reset that cancels it",
+    frames: (id) => [headersFrame(id, grpcHead), dataFrame(id, reading), resetFrame(id, 8)],
+    want: [Code.Canceled, "the server has canceled the call"],
+  },
+  {
+    name: "no message where one belongs",
+    rpc: "RecordReadings",
+    frames: (id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"]], frameFlag.endStream)],
+    want: [Code.Internal, "the answer of the service has no message", ours],
+  },
+  {
+    name: "two messages where one belongs",
+    rpc: "RecordReadings",
+    frames: (id) => grpcAnswer(id, Buffer.concat([reading, reading])),
+    want: [Code.Internal, "the answer of the service has more than one message", ours],
+  },
+])(
+  "a caller whose upstream answers a stream with $name gets what it should",
+  async ({ rpc, frames, want, fields = 0 }) => {
+    await using upstream = await startScriptedServer({ request: (connection, id) => connection.send(...frames(id)) });
+    const codes: unknown[] = [];
+    const onError = (_: unknown, error: ConnectError): void => void codes.push(errorCodeOf(error));
+    await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], { onError });
+    const answer = await exchangeHttp2(proxy.address, {
+      httpMethod: "POST",
+      path: `/greenhouse.v1.GreenhouseService/${rpc ?? "WatchReadings"}`,
+      header: [
+        ["content-type", "application/grpc"],
+        ["te", "trailers"],
+      ],
+      body: envelope(Buffer.alloc(0)),
+    });
+    const got = [...answer.header, ...answer.trailer];
+    const [code = 0, message, errorCode] = want;
+    expect(fieldValue(got, "grpc-status")).toBe(String(code));
+    expect(decodeURIComponent(fieldValue(got, "grpc-message") ?? "")).toBe(message);
+    expect(got.filter(([name]) => name === "x-a")).toHaveLength(fields);
+    expect(codes).toEqual(code === 0 ? [] : [errorCode]);
+  },
+);
+
 test("a caller whose upstream is lost in the middle of a stream is told that it is not available", async () => {
-  const reading = envelope(toBinary(ReadingSchema, create(ReadingSchema, { sensor: "a" })));
   await using upstream = await startScriptedServer({
     request: (connection, id) => {
       connection.send(headersFrame(id, grpcHead), dataFrame(id, reading));
