@@ -10,7 +10,7 @@ import type { DescriptorSource } from "./descriptors.ts";
 import { readReflection, reflectionLimits } from "./read-reflection.ts";
 
 /** Bytes of a file of descriptors that is read. 200 MB: all of Google's APIs have 30. */
-const fileMaxBytes = 200 * 1024 * 1024;
+const fileMaxBytes = 200_000_000;
 
 /** Milliseconds between two looks at a file. 250 ms: a deployment waits for it, and a look costs microseconds. */
 const fileEveryMsDefault = 250;
@@ -28,7 +28,7 @@ interface SourceOptions {
   readonly isProxied: (name: string) => boolean;
   readonly reloadEveryMs: number | undefined;
   /** Header fields of the calls of reflection. */
-  readonly reflectionHeader: Readonly<Record<string, string>> | undefined;
+  readonly reflectionHeader: Readonly<Record<string, string>>;
 }
 
 /**
@@ -57,7 +57,7 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
         const { files } = await readReflection(transport, {
           isMeant: isProxied,
           signal,
-          ...(reflectionHeader && { header: reflectionHeader }),
+          header: reflectionHeader,
         });
         return toBinary(FileDescriptorSetSchema, files);
       } catch (error) {
@@ -76,14 +76,14 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
 /** Calls a function when an upstream has other servers, but not too often. Returns what stops it. */
 function watchServers(upstream: Upstream, changed: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
-  let dueAtMs = 0;
+  let dueAtMs = -Infinity;
   const tell = (): void => {
     timer = undefined;
     dueAtMs = performance.now() + serversGapMs;
     changed();
   };
   const stop = upstream.watchServers(() => {
-    timer ??= setTimeout(tell, Math.max(0, dueAtMs - performance.now())).unref();
+    timer ??= setTimeout(tell, Math.max(0, dueAtMs - performance.now()));
   });
   return () => {
     stop();
@@ -95,21 +95,19 @@ function watchServers(upstream: Upstream, changed: () => void): () => void {
 function fileSource(path: string, everyMs: number): DescriptorSource {
   let taken = "";
   return {
-    read: async (signal) => {
+    read: async () => {
       const { size, fingerprint } = await look(path);
       taken = fingerprint;
-      return await readWhole(path, size, signal);
+      return await readWhole(path, size);
     },
     watch: (changed) => {
       let before = taken;
-      let told = taken;
       return every(everyMs, async () => {
         // A file that is missing is about to be replaced.
         const { fingerprint } = await look(path).catch(() => ({ fingerprint: taken }));
         // One that is being written is incomplete at first.
-        const isNew = fingerprint !== taken && fingerprint !== told;
-        if (isNew && fingerprint === before) {
-          told = fingerprint;
+        if (fingerprint !== taken && fingerprint === before) {
+          taken = fingerprint;
           changed();
         }
         before = fingerprint;
@@ -118,9 +116,9 @@ function fileSource(path: string, everyMs: number): DescriptorSource {
   };
 }
 
-async function readWhole(path: string, size: bigint, signal: AbortSignal): Promise<Uint8Array> {
+async function readWhole(path: string, size: bigint): Promise<Uint8Array> {
   if (size > fileMaxBytes) throw new Error(`${path} is larger than ${fileMaxBytes} bytes`);
-  return await readFile(path, { signal });
+  return await readFile(path);
 }
 
 /** Looks at a file. Refuses pipes and devices, because reading them might never end. */

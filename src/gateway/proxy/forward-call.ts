@@ -195,21 +195,20 @@ class ForwardedMessages implements AsyncIterator<Message> {
     try {
       result = await this.#messages.next();
     } catch (error) {
-      throw isTold(error) ? error : malformedAnswer(ConnectError.from(error));
+      const found = ConnectError.from(error);
+      throw isTold(found) ? found : malformedAnswer(found);
     }
     if (result.done === true || this.#decode === undefined) return result;
     return { done: false, value: this.#decode(result.value) };
   }
 
-  async return(): Promise<IteratorResult<Message>> {
+  return(): Promise<IteratorResult<Message>> {
     // Before the header has come, the signal of the call ends it.
-    await this.#messages?.return?.();
-    return { done: true, value: undefined };
+    return this.#messages?.return?.() ?? Promise.resolve({ done: true, value: undefined });
   }
 }
 
 /** Returns whether an error is a status of the upstream, or one that has been looked at. */
-function isTold(error: unknown): boolean {
-  if (!(error instanceof ConnectError)) return false;
+function isTold(error: ConnectError): boolean {
   return error.code === Code.Canceled || errorCodeOf(error) !== undefined || error.metadata.has("grpc-status");
 }

@@ -33,8 +33,6 @@ export type AddedFields = ReadonlyMap<string, string | undefined>;
 
 /** {@link ForwardRules}, compiled. */
 export interface ForwardedFields {
-  /** Whether {@link added} may return any. */
-  readonly addsFields: boolean;
   /** Returns the fields to add for a request. Throws what the program does, and TypeError for names that none may have. */
   readonly added: (request: AdmitRequest) => AddedFields;
   /** Returns the fields to pass on, of a list that may be that of many messages. */
@@ -98,12 +96,11 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
     return name;
   };
   return {
-    addsFields: set !== undefined || clientName !== undefined,
     added: (request) => {
       const ofClient = clientOf === undefined ? nothing : clientOf(request.peer.address);
-      if (rules.set === undefined) return ofClient;
+      if (set === undefined) return ofClient;
       const added = new Map(ofClient);
-      for (const [name, value] of Object.entries(set?.(request) ?? {})) {
+      for (const [name, value] of Object.entries(set(request))) {
         requireSettable(name.toLowerCase());
         if (value !== undefined) requireField(name, value);
         added.set(name.toLowerCase(), value);
@@ -112,7 +109,7 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
     },
     of: rememberPassed((fields, added) => {
       const passed: string[] = [];
-      const ofConnection = direction === "request" ? namesOfConnection(fields) : undefined;
+      const ofConnection = namesOfConnection(fields);
       for (let at = 0; at < fields.length; at += 2) {
         const sent = fields[at] ?? "";
         const name = nameOf(sent);

@@ -9,11 +9,7 @@ import { type AddedFields, type ForwardedFields, nothing } from "./forward-rules
 export function forwardHeader(context: HandlerContext, fields: ForwardedFields): RequestFields {
   const { requestHeader } = context;
   const sent = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
-  return fields.of(sent, addedBy(context, fields));
-}
-
-function addedBy(context: HandlerContext, { addsFields, added }: ForwardedFields): AddedFields {
-  return addsFields ? added(requestOf(context)) : nothing;
+  return fields.of(sent, fields.added(requestOf(context)));
 }
 
 /** Where what an upstream answers besides messages goes: the header and trailer of the caller's answer. */
@@ -27,7 +23,7 @@ export class AnswerMetadata {
   constructor(context: HandlerContext, fields: ForwardedFields) {
     this.#context = context;
     this.#fields = fields;
-    this.#added = addedBy(context, fields);
+    this.#added = fields.added(requestOf(context));
   }
 
   /** Takes the header section; not one that is all of the answer, which is a trailer. */

@@ -57,6 +57,7 @@ export function createServerCodecs(
       decode: (bytes, isEnveloped) => toOpaque(typeName, bytes, isEnveloped),
       // An interceptor may answer with a message of its own.
       encode: (message) => (message instanceof OpaqueMessage ? message.bytes : binary.encode(message)),
+      // No test can tell: without it, an envelope is made anew.
       envelopeOf: (message) => {
         const envelope = envelopeOf(message);
         // Interceptors may keep a message; nobody else sees it once it is sent.
@@ -75,12 +76,14 @@ export function createUpstreamCodec(
 ): ClientCodec {
   const write = createBinaryWriter(input, options);
   return {
+    // No test can tell: without it, small messages take more memory.
     isUnseen,
     encode: (message) => {
       if (message instanceof OpaqueMessage) return message.bytes;
       if (isMessage(message)) return write(message);
       throw new TypeError("what is passed on is no message");
     },
+    // No test can tell: without it, an envelope is made anew.
     envelopeOf,
     decode: (bytes, isEnveloped) => toOpaque(output.typeName, bytes, isEnveloped),
   };

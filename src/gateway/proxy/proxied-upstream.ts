@@ -97,7 +97,7 @@ export class OpenUpstream {
       upstream: this.connections,
       isProxied: this.#isProxied,
       reloadEveryMs: options.reloadEveryMs,
-      reflectionHeader: options.reflectionHeader,
+      reflectionHeader: options.reflectionHeader ?? {},
     });
     this.#call = call;
     this.#retries = new Retries(options.retry ?? "transparent");

@@ -152,11 +152,12 @@ class ReflectionReader {
       if (this.#bytes > this.#limits.bytes) throw new Error(`its files have more than ${this.#limits.bytes} bytes`);
       const file = parseFile(source);
       const before = this.#sources.get(file.name);
-      if (before !== undefined && Buffer.compare(before, source) !== 0) {
+      if (before === undefined) {
+        this.#sources.set(file.name, source);
+        this.#add(file);
+      } else if (Buffer.compare(before, source) !== 0) {
         throw new Error(`its reflection has two different files ${clipped(file.name)}`);
       }
-      this.#sources.set(file.name, source);
-      this.#add(file);
     }
   }
 
@@ -169,8 +170,8 @@ class ReflectionReader {
 function parseFile(source: Uint8Array): FileDescriptorProto {
   try {
     return fromBinary(FileDescriptorProtoSchema, source);
-  } catch (error) {
-    throw new Error("its reflection sends a file that is no FileDescriptorProto", { cause: error });
+  } catch {
+    throw new Error("its reflection sends a file that is no FileDescriptorProto");
   }
 }
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { gzipSync } from "node:zlib";
-import { create, toBinary } from "@bufbuild/protobuf";
-import { Code, ConnectError, createClient, type HandlerContext } from "@connectrpc/connect";
+import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import {
@@ -10,7 +10,7 @@ import {
   ReadingSchema,
   WaterBedRequestSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { AnsweredRequest } from "../../../src/gateway/index.ts";
+import { type AnsweredRequest, errorCodeOf } from "../../../src/gateway/index.ts";
 import { fieldValue, type HttpRequest } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
 import { exchangeHttp2, openHttp2 } from "../../support/carriers/http2-connection.ts";
@@ -91,6 +91,7 @@ describe.each(ways)("a call of $name through a proxy", ({ transport }) => {
     await using upstream = await startGreenhouse({
       async *watchReadings({ sensor, count }, { responseHeader, responseTrailer }) {
         responseHeader.set("x-kind", "readings");
+        responseHeader.set("alt-svc", "clear");
         for (let at = 0; at < count; at += 1) yield { sensor, degreesCelsius: at };
         responseTrailer.set("x-count", String(count));
       },
@@ -108,12 +109,12 @@ describe.each(ways)("a call of $name through a proxy", ({ transport }) => {
     const watched = client.watchReadings(
       { sensor: "a", count: 300 },
       {
-        onHeader: (fields) => void told.push(fields.get("x-kind")),
+        onHeader: (fields) => void told.push(fields.get("x-kind"), fields.get("alt-svc")),
         onTrailer: (fields) => void told.push(fields.get("x-count")),
       },
     );
     expect((await collect(watched)).map(({ degreesCelsius }) => degreesCelsius)).toEqual([...Array(300).keys()]);
-    expect(told).toEqual(["readings", "300"]);
+    expect(told).toEqual(["readings", null, "300"]);
     const readings = [{ degreesCelsius: 4 }, { degreesCelsius: 5 }].map((init) => create(ReadingSchema, init));
     const each = async function* (): AsyncGenerator<Reading> {
       yield* readings;
@@ -322,7 +323,11 @@ describe("the deadline of a caller", () => {
         resolve();
       },
     });
-    await using proxy = await startProxy(upstream.baseUrl, files, { upstreamOptions });
+    const codes: unknown[] = [];
+    await using proxy = await startProxy(upstream.baseUrl, files, {
+      upstreamOptions,
+      onError: (_, error) => void codes.push(errorCodeOf(error)),
+    });
     // On a busy machine the time may be over before the upstream is asked.
     while (upstream.requests === 0) {
       const answer = await postWater(proxy, ...header);
@@ -332,6 +337,7 @@ describe("the deadline of a caller", () => {
       ]);
     }
     await within(promise, "a reset");
+    expect(codes.at(-1)).toBe("ERR_DEADLINE_EXCEEDED");
     // CANCEL (RFC 9113 §7).
     expect(resets).toEqual([Buffer.of(0, 0, 0, 8)]);
   });
@@ -389,6 +395,45 @@ test("a caller that leaves resets both streams of a call that an interceptor has
   stream.close(8);
   await within(reset.promise, "both resets");
 });
+
+test("an interceptor that reads one message of a stream resets it, whatever it does then", async () => {
+  const reset = Promise.withResolvers<void>();
+  await using upstream = await startScriptedServer({
+    request: (connection, id) => connection.send(headersFrame(id, grpcHead), dataFrame(id, envelope(Buffer.of(1)))),
+    frame: (_, { type }) => void (type === frameType.resetStream && reset.resolve()),
+  });
+  const one: Interceptor = (next) => async (request) => {
+    const response = await next(request);
+    if (!response.stream) return response;
+    const message = async function* (): AsyncGenerator<Message> {
+      for await (const first of response.message) {
+        yield first;
+        break;
+      }
+      await within(reset.promise, "a reset");
+    };
+    return { ...response, message: message() };
+  };
+  await using proxy = await startProxy(upstream.baseUrl, files, { interceptors: [one] });
+  const answer = await exchangeHttp2(proxy.address, grpcRequest(watchReadings, Buffer.alloc(0)));
+  expect([answer.body, fieldValue(answer.trailer, "grpc-status")]).toEqual([envelope(Buffer.of(1)), "0"]);
+});
+
+test("a stream that an interceptor begins and does not read fails for nobody", async () => {
+  const none: Interceptor = (next) => async (request) => {
+    const response = await next(request);
+    return response.stream ? { ...response, message: messagesOf() } : response;
+  };
+  await using proxy = await startProxy("http://127.0.0.1:1", files, { interceptors: [none] });
+  const answer = await exchangeHttp2(proxy.address, grpcRequest(watchReadings, Buffer.alloc(0)));
+  expect(fieldValue([...answer.header, ...answer.trailer], "grpc-status")).toBe("0");
+  // What nobody has caught is told a turn later, and fails the run.
+  await new Promise(setImmediate);
+});
+
+async function* messagesOf(...messages: readonly Message[]): AsyncGenerator<Message> {
+  yield* messages;
+}
 
 test("the header of an answer goes on before its first message", async () => {
   let upstreamConnection: readonly [ScriptedConnection, number] | undefined;

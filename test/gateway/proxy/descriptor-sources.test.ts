@@ -1,7 +1,8 @@
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, truncateSync, writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import type { DescService } from "@bufbuild/protobuf";
+import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -29,7 +30,7 @@ test("reflection is read again after so many milliseconds, and told of only if i
     routes: (router) =>
       void router.service(ServerReflection, {
         serverReflectionInfo: (requests, context) => {
-          asked++;
+          asked += Number(context.requestHeader.get("x-ask"));
           return createReflectionService(offered).serverReflectionInfo(requests, context);
         },
       }),
@@ -37,7 +38,14 @@ test("reflection is read again after so many milliseconds, and told of only if i
   const { port } = await upstream.listen({ host: "127.0.0.1" });
   const reports: ReloadReport[] = [];
   const proxy = await createProxy({
-    upstreams: [{ upstream: `http://127.0.0.1:${String(port)}`, descriptors: "reflection", reloadEveryMs: 20 }],
+    upstreams: [
+      {
+        upstream: `http://127.0.0.1:${String(port)}`,
+        descriptors: "reflection",
+        reloadEveryMs: 20,
+        reflectionHeader: { "x-ask": "1" },
+      },
+    ],
     onReload: (report) => void reports.push(report),
   });
   try {
@@ -61,6 +69,13 @@ test("reflection is read again after so many milliseconds, and told of only if i
     await upstream.close();
   }
 });
+
+/** {@link StreamService} in a file that is larger than messages of calls may be. */
+function largeStreamService(): DescService {
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf(StreamService.file));
+  set.file.at(-1)?.messageType[0]?.reservedName.push("x".repeat(5_000_000));
+  return createFileRegistry(set).getService(StreamService.typeName) ?? StreamService;
+}
 
 /** A server with reflection that says how often it was asked. */
 async function startReflecting(services: readonly DescService[], path: string) {
@@ -104,7 +119,7 @@ test("reflection is read again when calls have come to a new server, and soon on
   expect(old.seen.asked).toBe(2);
 
   const beganAtMs = performance.now();
-  const next = await startReflecting([GreenhouseService, StreamService], path);
+  const next = await startReflecting([GreenhouseService, largeStreamService()], path);
   await expect.poll(call).toBe(200);
   await expect.poll(() => reports.length).toBe(1);
   expect(reports[0]).toMatchObject({ removed: [], problems: [] });
@@ -166,6 +181,15 @@ test("a URL that is no file, and a time that is none, are refused", async () => 
     }
   }
   await expect(create({ descriptors: "reflection", reloadEveryMs: 0 })).rejects.toThrow("reloadEveryMs must be from 1");
+});
+
+test("a file of more than 200 MB is not read", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("large.binpb");
+  writeFileSync(file, "");
+  truncateSync(file, 200_000_001);
+  const started = createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file) }] });
+  await expect(started).rejects.toThrow("large.binpb is larger than 200000000 bytes");
 });
 
 test("a file is read at the start, by a reload, and once it has changed", async () => {

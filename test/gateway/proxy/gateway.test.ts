@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../src/gateway/client/index.ts";
 import { createProxy, type ProxyOptions } from "../../../src/gateway/create-proxy.ts";
-import type { AnsweredRequest, GatewayOptions } from "../../../src/gateway/index.ts";
+import { type AnsweredRequest, errorCodeOf, type GatewayOptions } from "../../../src/gateway/index.ts";
 import { createOpenApi } from "../../../src/gateway/openapi/index.ts";
 import { FileService } from "../../gen/files/v1/files_pb.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
@@ -49,7 +49,9 @@ test("REST streams messages both ways, and errors in them", async () => {
     },
     recordReadings: async (readings) => ({ count: (await collect(readings)).length }),
   });
-  await using proxy = await startProxy(urlOf(upstream.address.port), files, { upstreamOptions: { rules } });
+  const codes: unknown[] = [];
+  const onError = (_: unknown, error: ConnectError): void => void codes.push(errorCodeOf(error));
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, { upstreamOptions: { rules }, onError });
   const get = async (path: string): Promise<readonly [number, string]> => {
     const answer = await fetch(proxy.baseUrl + path);
     return [answer.status, await answer.text()];
@@ -68,6 +70,8 @@ test("REST streams messages both ways, and errors in them", async () => {
     body: '{"sensor":"a"}\n{"sensor":1}\n',
   });
   expect([broken.status, await broken.text()]).toEqual([400, expect.stringContaining("sensor")]);
+  // Of errors of the upstream's own there is none.
+  expect(codes).toEqual([undefined, undefined, "ERR_MESSAGE_INVALID"]);
 });
 
 test("hooks see the asynchronous context of their own request, whichever has opened the connection", async () => {
@@ -194,7 +198,8 @@ test("the connections to upstreams have closed once close resolves, or once a st
   subscribe("net.client.socket", opened);
   await using upstream = await startGreenhouse({ getReading: () => ({}) });
   const options = { upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: "reflection" }] } as const;
-  await expect(createProxy(options)).rejects.toThrow("reflection");
+  const message: unknown = expect.stringContaining("reflection");
+  await expect(createProxy(options)).rejects.toMatchObject({ message, cause: { message } });
   expect(socket).toMatchObject({ closed: true });
   const { proxy } = await startProxy(urlOf(upstream.address.port), files);
   expect((await proxy.fetch(new Request("http://a/sensors/b/reading"))).status).toBe(200);

@@ -102,12 +102,14 @@ test.each([
 });
 
 test("a server that sends one file at a time is asked until nothing is missing", async () => {
-  const chain = (at: number): Answer =>
-    sending({ name: `${at}.proto`, dependency: at < 120 ? [`${at + 1}.proto`, `${(at + 7) % 5}x.proto`] : [] });
-  const { files } = await read(
-    importing(["1.proto"], (name) => (name.endsWith("x.proto") ? sending({ name }) : chain(Number.parseInt(name, 10)))),
-  );
-  expect(files.file.length).toBe(126);
+  // Each imports the next two: there are more ways through them than could ever be gone.
+  const answer = (name: string): Answer => {
+    const at = Number.parseInt(name, 10);
+    const dependency = [at + 1, at + 2].filter((next) => next <= 120).map((next) => `${next}.proto`);
+    return sending({ name, dependency });
+  };
+  const { files } = await read(importing(["1.proto"], answer));
+  expect(files.file.length).toBe(121);
   expect(() => createFileRegistry(files)).not.toThrow();
 });
 
@@ -176,7 +178,7 @@ test.each<{
   {
     name: "never answers",
     routes: answering(() => new Promise(() => undefined)),
-    options: { limits: { timeoutMs: 100 } },
+    options: { limits: { timeoutMs: 100, services: 1e9 } },
     says: "its reflection takes longer than 100 ms",
   },
   {
@@ -265,7 +267,10 @@ test.each<{
     says: `its services: ${" [31m".repeat(40)}`.slice(0, 200),
   },
 ])("a server whose reflection $name is named as such", async ({ routes, options, says }) => {
-  await expect(read(routes, options)).rejects.toThrow(says);
+  const error: unknown = await read(routes, options).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ message: expect.stringContaining(says) });
+  // The error of the call, if that has failed.
+  expect(Reflect.get(Object(error), "cause") instanceof ConnectError).toBe(/fails|takes longer/.test(says));
 });
 
 test("a server that cannot be reached, or is none of gRPC, is named as such", async () => {

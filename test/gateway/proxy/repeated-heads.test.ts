@@ -3,10 +3,10 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import type { ForwardRules } from "../../../src/gateway/create-proxy.ts";
 import { compileForwardRules, nothing } from "../../../src/gateway/proxy/forward-rules.ts";
 import type { Field } from "../../support/carriers/exchange.ts";
-import { collectGarbage } from "../../support/carriers/held-bytes.ts";
+import { collectGarbage, heldBytes } from "../../support/carriers/held-bytes.ts";
 import { openHttp2 } from "../../support/carriers/http2-connection.ts";
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
-import { startProxy } from "../../support/gateway/proxy.ts";
+import { requestFrom, startProxy } from "../../support/gateway/proxy.ts";
 import { envelope } from "../../support/gateway/scripted-http2-server.ts";
 
 // A connection has one list of fields for all heads that are the same, so what is passed on of it is remembered.
@@ -75,6 +75,27 @@ test("nothing is kept of a head, and the credentials in it, once its connection 
   collectGarbage();
   expect(head.deref()).toBeUndefined();
   expect(rules.of(["x-color", "red"], nothing).fields).toEqual(["x-color", "red"]);
+});
+
+test("the names of a thousand fields are kept, and no more", async () => {
+  const rules = compileForwardRules("request");
+  const before = await heldBytes();
+  for (let at = 0; at < 5_000; at += 1) rules.of([`${at}${"x".repeat(10_000)}`, ""], nothing);
+  const kept = ((await heldBytes()) - before) / 10_000;
+  expect(kept).toBeGreaterThan(900);
+  expect(kept).toBeLessThan(1_500);
+  expect(rules.of(["x-a", "1"], nothing).fields).toEqual(["x-a", "1"]);
+});
+
+test("what names a caller is kept for a thousand addresses", () => {
+  const rules = compileForwardRules("request");
+  const of = (at: number): unknown => rules.added(requestFrom(`192.0.${at >> 8}.${at & 255}`));
+  const [first, ...others] = Array.from({ length: 1_000 }, (_, at) => of(at));
+  expect(others.includes(first)).toBe(false);
+  expect(of(0)).toBe(first);
+  const next = of(1_000);
+  expect(of(1_000)).toBe(next);
+  expect(of(0)).not.toBe(first);
 });
 
 test("rules pass on what is theirs of a list that others have passed on", () => {

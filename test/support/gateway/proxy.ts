@@ -1,4 +1,5 @@
 import type { DescFile } from "@bufbuild/protobuf";
+import type { AdmitRequest } from "../../../src/gateway/index.ts";
 import {
   createProxy,
   type ProxiedUpstream,
@@ -14,6 +15,11 @@ export interface TestProxy {
   readonly address: Address;
   readonly baseUrl: string;
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A request of which rules for fields look at the caller's address alone. */
+export function requestFrom(address: string): AdmitRequest {
+  return Object.assign(Object.create(null), { peer: { address } });
 }
 
 /** Starts a proxy before one upstream. */
