@@ -186,8 +186,8 @@ class ProxyServer {
       this.#terminal.complain(`the descriptors stay as they were: ${problems.join("; ")}`);
       return;
     }
-    this.#docs?.renew();
     if (this.#proxy !== undefined) this.#complainOfRules(this.#proxy);
+    this.#docs?.renew();
     const changes = [...added.map((name) => `+ ${name}`), ...removed.map((name) => `- ${name}`)];
     this.#terminal.print(["the descriptors are others now", ...changes].join("\n  "));
   }

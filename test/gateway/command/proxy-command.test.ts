@@ -4,6 +4,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "node:tls";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema, SourceCodeInfo_LocationSchema, SourceCodeInfoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -30,10 +32,18 @@ function write(name: string, content: string | Uint8Array): string {
   return folder.file(name);
 }
 
-const greenhouses = descriptorSetOf(file_greenhouse_v1_greenhouse);
+const greenhouses = commented(descriptorSetOf(file_greenhouse_v1_greenhouse));
 const both = descriptorSetOf(file_greenhouse_v1_greenhouse, file_streams_v1_stream_service);
 const pem = createCertificate("proxy");
 const upstreamPem = createCertificate("upstream");
+
+/** Descriptors with a comment at the first RPC of their last file. */
+function commented(descriptorSet: Uint8Array): Uint8Array {
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSet);
+  const location = create(SourceCodeInfo_LocationSchema, { path: [6, 0, 2, 0], leadingComments: " How warm it is.\n" });
+  for (const file of set.file.slice(-1)) file.sourceCodeInfo = create(SourceCodeInfoSchema, { location: [location] });
+  return toBinary(FileDescriptorSetSchema, set);
+}
 
 /** A greenhouse that is called over gRPC, with server reflection. */
 interface Upstream {
@@ -136,8 +146,11 @@ test("a service with reflection is served over REST, with description, page, hea
     "0",
     "--cors",
     "*",
+    "--host",
+    "127.0.0.2",
   );
   const url = await running.serving;
+  expect(url).toContain("http://127.0.0.2:");
   expect(await get(`${url}/sensors/4/reading`)).toEqual({ status: 200, body: '{"sensor":"4","degreesCelsius":21}' });
   expect(JSON.parse((await get(`${url}/openapi.json`)).body)).toMatchObject({
     info: { title: "greenhouse.v1.GreenhouseService" },
@@ -145,6 +158,7 @@ test("a service with reflection is served over REST, with description, page, hea
   });
   expect((await get(`${url}/docs`)).body).toContain("<html");
   const admin = await running.url(/^health and metrics at (\S+)/);
+  expect(admin).toContain("http://127.0.0.2:");
   expect(await get(`${admin}/readyz`)).toEqual({ status: 200, body: '{"status":"ready"}' });
   const shop = { origin: "https://shop.example" };
   expect((await fetch(url, { headers: shop })).headers.get("access-control-allow-origin")).toBe("*");
@@ -211,12 +225,14 @@ test("a file of descriptors is read again when it changes, and what is wrong wit
   const url = await running.serving;
   const described = async (): Promise<string> => (await get(`${url}/openapi.json`)).body;
   expect(await described()).not.toContain("streams.v1");
+  expect(await described()).toContain("How warm it is");
   renameSync(write("next.binpb", both), file);
   await expect.poll(described, { timeout: 10_000 }).toContain("streams.v1");
   expect(running.printed.at(-1)).toContain("the descriptors are others now\n  + /streams.v1.StreamService/");
   write("watched.binpb", both.subarray(0, 1_000));
   await expect.poll(() => running.complaints, { timeout: 10_000 }).not.toEqual([]);
   expect(running.complaints.join()).toContain("the descriptors stay as they were: ");
+  expect(running.printed.join()).not.toMatch(/others now.*others now/s);
   expect((await get(`${url}/sensors/4/reading`)).status).toBe(200);
 });
 
@@ -344,7 +360,7 @@ test("rules that are of no RPC are told, at the start and when descriptors chang
   const words = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--rules", rules];
   expect(await run(...words, "--check")).toMatchObject({ exitCode: 0, complaint: told });
   await using running = proxy(...words);
-  await running.serving;
+  expect((await get(`${await running.serving}/openapi.json`)).body).toContain('"/r/{sensor}"');
   expect(running.complaints).toEqual([told]);
   renameSync(write("next.binpb", both), file);
   await expect.poll(() => running.complaints).toEqual([told, told]);
@@ -402,7 +418,7 @@ test("--check tells of an authority that cannot be read, after others that can",
 
 test("--check says what would be served, or why nothing would", async () => {
   await using upstream = await startUpstream();
-  const words = ["--upstream", `http://${upstream.address}`, "--reflection", "--check"];
+  const words = ["--upstream", `http://${upstream.address}`, "--reflection", "--check", "--admin-port", "0"];
   expect(await run(...words)).toEqual({
     exitCode: 0,
     printed: `It would serve:
@@ -479,7 +495,11 @@ describe("what cannot be used is said, with exit code 2, or 1 if it is the upstr
     }),
     { words: [...local, "--descriptors", set, "--rest", "strict"], says: "--rest knows no strict, only lenient" },
     { words: [...local, "--descriptors", set, "--rules", "/none"], says: "/none cannot be read: ENOENT" },
-    { words: [...local, "--descriptors", "/none"], says: "it cannot serve: ENOENT", exitCode: 1 },
+    ...[[], ["--check", "--wait"]].map((more) => ({
+      words: [...local, "--descriptors", "/none", ...more],
+      says: "it cannot serve: ENOENT",
+      exitCode: 1,
+    })),
     { words: [...local, "--descriptors", "/dev/zero"], says: "/dev/zero is not a regular file", exitCode: 1 },
     { words: [...local, "--descriptors", set, "--service", "a.B"], says: "no service that is passed on", exitCode: 1 },
     { words: [...local, "--descriptors", set, "--host", "192.0.2.1"], says: "EADDRNOTAVAIL", exitCode: 1 },
