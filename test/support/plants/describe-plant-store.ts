@@ -22,7 +22,9 @@ export function describePlantStore(
   open: (plants: readonly bigint[]) => Promise<OpenedStore>,
   { keyHoldsFor = "the store" }: { readonly keyHoldsFor?: "the store" | "a plant" } = {},
 ): void {
-  const testOfStore = test.skipIf(keyHoldsFor === "a plant");
+  const testOfStore = (name: string, run: () => Promise<void>): void => {
+    if (keyHoldsFor === "the store") test(name, run);
+  };
   describe("a plant store", () => {
     test("deletes the plant that is named and none of its neighbours", async () => {
       const ids = [int64Min, -2n, -1n, 0n, 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, int64Max];
