@@ -117,7 +117,7 @@ function countTimers(begin: Begin): void {
 /** Tells of an interval that keeps the process alive, which none does but that of calls that wait. */
 function tellIfKeeping(begin: Begin, timer: object, callers: readonly string[]): void {
   const keeps = "hasRef" in timer && typeof timer.hasRef === "function" && timer.hasRef() === true;
-  if (!keeps || callers[0]?.startsWith("#holdProcess")) return;
+  if (!keeps || callers[0]?.startsWith("#connect")) return;
   begin({ what: "an interval that keeps the process", callers, isOver: () => false });
 }
 

@@ -2,7 +2,6 @@ import { create, type DescMethod, isMessage, type Message, type MessageInitShape
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
-import { noBytes } from "../carriers/index.ts";
 import { StableFields } from "../http2/index.ts";
 import { compressedFlag, type Envelope, writeEnvelope } from "../protocols/index.ts";
 import type { AnswerCoding } from "./answer-head.ts";
@@ -111,23 +110,19 @@ export class ClientMethod {
   #fields(): string[] {
     const { scheme, authority, sendCompression, acceptCompression, offersCompression } = this.settings;
     const path = `/${this.desc.parent.typeName}/${this.desc.name}`;
-    const accepted = acceptCompression.map(({ name }) => name).join(",");
-    const fields = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
+    const target = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
     // gRPC over HTTP/2: `te` shows proxies that trailers are read.
-    fields.push("te", "trailers", "content-type", "application/grpc+proto");
-    if (sendCompression !== undefined) fields.push("grpc-encoding", sendCompression.name);
-    if (offersCompression) fields.push("grpc-accept-encoding", accepted);
-    return fields;
+    const type = ["te", "trailers", "content-type", "application/grpc+proto"];
+    const sent = sendCompression === undefined ? [] : ["grpc-encoding", sendCompression.name];
+    const accepted = acceptCompression.map(({ name }) => name).join(",");
+    return [...target, ...type, ...sent, ...(offersCompression ? ["grpc-accept-encoding", accepted] : [])];
   }
 }
 
 function createMessageCodec({ input, output }: DescMethod): ClientCodec {
   const write = createBinaryWriter(input, undefined);
   return {
-    encode: (init) => {
-      const message = isMessage(init, input) ? init : create(input, init as MessageInitShape<typeof input>);
-      return input.fields.length === 0 && message.$unknown === undefined ? noBytes : write(message);
-    },
+    encode: (init) => write(isMessage(init, input) ? init : create(input, init as MessageInitShape<typeof input>)),
     decode: createBinaryReader(output, undefined),
   };
 }

@@ -62,11 +62,9 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   /** Begins the call. */
   start(): void {
     const { signal, timeoutMs, upstream } = this.#init;
-    if (signal !== undefined) {
-      if (signal.aborted) return this.handleEvent();
-      signal.addEventListener("abort", this);
-    }
+    if (signal?.aborted === true) return this.handleEvent();
     if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(timeoutMs, () => this.fail(deadlineExceeded()));
+    signal?.addEventListener("abort", this);
     upstream.call(this);
   }
 
@@ -118,8 +116,8 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   /** Ends the call with an error, and its stream with it. */
   fail(error: ConnectError): void {
     if (this.done) return;
-    this.finish();
     const { stream } = this;
+    this.#finish();
     this.#init.upstream.leave(this);
     if (stream !== undefined) dropStream(stream);
     this.failed(error, undefined);
@@ -128,9 +126,9 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   onHead(section: AnswerSection, ended: boolean): void {
     const coding = readAnswerHead(section, this.method.settings.acceptCompression);
     if (coding instanceof ConnectError) return this.#attemptFailed(coding, undefined);
-    this.coding = coding;
     if (ended) return this.#end(section.fields, noFields);
     this.head = section.fields;
+    this.coding = coding;
     this.begun(section.fields);
   }
 
@@ -139,10 +137,10 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   }
 
   onReset(code: number): void {
+    this.stream = undefined;
     // RFC 9113 §8.7: the only code that says that nothing was done, which is also that of streams above the last one of
     // a GOAWAY; after a header it could not be true.
     const isUntouched = code === ErrorCode.refusedStream && this.head === undefined;
-    this.stream = undefined;
     if (this.#isLate(code)) return this.fail(deadlineExceeded());
     if (!isUntouched || !this.repeatable || this.#isRepeated || !this.#retries.repeatsUntouched) {
       return this.#attemptFailed(resetError(code), undefined);
@@ -158,7 +156,7 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   }
 
   /** Notes that the call is over: nothing else ends it. */
-  protected finish(): void {
+  #finish(): void {
     this.done = true;
     this.#stopDeadline?.();
     clearTimeout(this.#retryTimer);
@@ -168,6 +166,7 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
   #end(trailer: HeaderFields, header: HeaderFields): void {
     const error = readStatus(trailer, header);
     if (error !== undefined) return this.#attemptFailed(error, trailer);
+    this.#finish();
     this.#retries.succeeded();
     this.completed(trailer);
   }
@@ -177,7 +176,7 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
     const delayMs = this.head === undefined && this.repeatable ? this.#retryAfter(error, trailer) : undefined;
     if (delayMs === undefined) {
       if (trailer === undefined) return this.fail(error);
-      this.finish();
+      this.#finish();
       return this.failed(error, trailer);
     }
     const { stream } = this;

@@ -61,7 +61,6 @@ export class Retries {
 
   /** Notes that a call has succeeded. */
   succeeded(): void {
-    if (this.#policy === undefined) return;
     this.#tokens = Math.min(this.#tokens + this.#budget.tokenRatio, this.#budget.maxTokens);
   }
 

@@ -78,23 +78,25 @@ export class StreamCall extends OutgoingCall {
   protected failed(error: ConnectError, trailer: HeaderFields | undefined): void {
     this.#error = error;
     this.#reject(error);
-    // What came before the trailer is still read.
-    if (trailer === undefined) this.#body.close();
-    else this.#endBody(trailer);
-    this.#stopInput();
+    this.#endBoth(trailer);
   }
 
   protected completed(trailer: HeaderFields): void {
-    this.finish();
+    // No test can tell: what the next line resolves is read later.
+    this.#endBoth(trailer);
     // The header was all of the answer: there are no messages.
     if (this.head === undefined) this.begun(trailer);
-    this.#endBody(trailer);
-    this.#stopInput();
   }
 
-  #endBody(trailer: HeaderFields): void {
-    new LazyHeaders(trailer).forEach((value, name) => this.#trailer.append(name, value));
-    this.#body.onEnd();
+  /** Ends the messages of both sides. */
+  #endBoth(trailer: HeaderFields | undefined): void {
+    if (trailer === undefined) this.#body.close();
+    else {
+      // What came before the trailer is still read.
+      new LazyHeaders(trailer).forEach((value, name) => this.#trailer.append(name, value));
+      this.#body.onEnd();
+    }
+    this.#stopInput();
   }
 
   async #sendInput(): Promise<void> {
@@ -116,18 +118,16 @@ export class StreamCall extends OutgoingCall {
   }
 
   #keep(envelope: Uint8Array): void {
-    if (this.#kept === undefined) return;
     this.#keptBytes += envelope.byteLength;
     // Without a stream, what is kept is all that the next one will be sent; the input then waits.
     if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#kept = undefined;
     // One that is passed on as it came is a slice of its chunk.
-    else this.#kept.push(unpooled(envelope));
+    this.#kept?.push(unpooled(envelope));
   }
 
   /** Tells the caller's messages that nobody reads on. */
   #stopInput(): void {
     if (this.#inputState === "ended") return;
-    this.#inputState = "ended";
     // A generator that waits ends when it goes on. Nobody is left to be told of what it throws then.
     this.#endInput().catch(() => undefined);
   }

@@ -56,12 +56,11 @@ export abstract class UnaryCall extends OutgoingCall {
       this.#collected = new CollectedBytes(announcedBytes, limitBytes);
     }
     const collected = (this.#collected ??= this.#collect(limitBytes));
-    if (collected.byteLength + piece.byteLength > limitBytes) return this.#refuse();
-    collected.add(piece);
+    if (collected.byteLength + piece.byteLength > limitBytes) this.#refuse();
+    else collected.add(piece);
   }
 
   protected completed(trailer: HeaderFields): void {
-    this.finish();
     try {
       const body = this.#collected?.bytes ?? this.#first;
       const message = this.method.open(readSingleEnvelope(body, this.method.settings.readMaxBytes), this.coding);

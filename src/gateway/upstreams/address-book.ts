@@ -12,6 +12,7 @@ import type { UpstreamLookup, UpstreamSettings } from "./upstream-options.ts";
  */
 export class AddressBook {
   readonly #given: readonly UpstreamAddress[];
+  readonly #names: readonly UpstreamAddress[];
   readonly #resolveEveryMs: number;
   readonly #timeoutMs: number;
   readonly #lookup: UpstreamLookup;
@@ -20,7 +21,7 @@ export class AddressBook {
   /** What names stood for when that was last known. */
   readonly #found = new Map<UpstreamAddress, readonly UpstreamAddress[]>();
   #begunAtMs = Number.NEGATIVE_INFINITY;
-  #dueAtMs: number;
+  #dueAtMs = 0;
   /** Whether names are being looked up. */
   isLooking = false;
   /** Why the last lookup failed. */
@@ -28,11 +29,11 @@ export class AddressBook {
 
   constructor(given: readonly UpstreamAddress[], settings: UpstreamSettings, changed: () => void) {
     this.#given = given;
+    this.#names = given.filter(({ isName }) => isName);
     this.#resolveEveryMs = settings.resolveEveryMs;
     this.#timeoutMs = settings.limits.connectTimeoutMs;
     this.#lookup = settings.lookup ?? ((host) => lookup(host, { all: true }));
     this.#changed = changed;
-    this.#dueAtMs = given.some(({ isName }) => isName) ? 0 : Number.POSITIVE_INFINITY;
   }
 
   /** The addresses of all servers that are known, each once. */
@@ -44,7 +45,7 @@ export class AddressBook {
   /** Whether it is too early to look names up again. */
   get waits(): boolean {
     // Each call asks, and the clock costs more than that.
-    return this.#dueAtMs === Number.POSITIVE_INFINITY || performance.now() < this.#dueAtMs;
+    return this.#names.length === 0 || performance.now() < this.#dueAtMs;
   }
 
   /** Looks names up if it is time to. */
@@ -57,7 +58,6 @@ export class AddressBook {
 
   /** Looks names up soon, because a connection was lost: its server may be gone. */
   doubt(): void {
-    if (this.#dueAtMs === Number.POSITIVE_INFINITY) return;
     this.#dueAtMs = Math.min(this.#dueAtMs, this.#begunAtMs + lookupGapMs);
     this.refresh();
   }
@@ -65,7 +65,7 @@ export class AddressBook {
   /** Never rejects. */
   async #lookUpAll(): Promise<void> {
     this.problem = undefined;
-    await Promise.all(this.#given.filter(({ isName }) => isName).map((name) => this.#lookUp(name)));
+    await Promise.all(this.#names.map((name) => this.#lookUp(name)));
     this.isLooking = false;
     if (this.problem === undefined) {
       this.#backoff.succeeded();
@@ -80,7 +80,8 @@ export class AddressBook {
     const { host, target } = name;
     if (!("port" in target)) return;
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Error(`no answer within ${this.#timeoutMs} ms`)), this.#timeoutMs);
+    const timeoutMs = this.#timeoutMs;
+    const timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
     try {
       const found = await Promise.race([this.#lookup(host), late]);
       if (found.length === 0) throw new Error("it has no address");

@@ -35,9 +35,11 @@ export function openSocket(
 ): () => void {
   const { scheme } = address;
   const socket = tls === undefined ? openTcp(address) : openTls(address, tls);
+  // Frames that leave in one turn are one write already. No test can tell: without it, some wait for a slow network.
+  socket.setNoDelay(true);
   const settle = (result: Socket | Error): void => {
-    clearTimeout(timer);
     socket.off("error", settle).off("close", closed);
+    clearTimeout(timer);
     if (result !== socket) socket.destroy();
     opened(result);
   };
@@ -48,8 +50,6 @@ export function openSocket(
     const isHttp2 = scheme === "http" || ("alpnProtocol" in socket && socket.alpnProtocol === "h2");
     settle(isHttp2 ? socket : new Error("the server does not offer HTTP/2"));
   });
-  // Frames that leave in one turn are one write already.
-  socket.setNoDelay(true);
   return () => settle(new Error("it is not wanted any more"));
 }
 

@@ -15,7 +15,7 @@ export interface ServerEvents {
   /** Called when a new connection is known to be of use. */
   onConnected(): void;
   /** Called when a connection is over. */
-  onLost(server: UpstreamServer): void;
+  onLost(): void;
 }
 
 /**
@@ -119,7 +119,7 @@ export class UpstreamServer implements Loaded {
       onClosed: (_, problem) => {
         this.#connections.delete(connection);
         if (problem !== undefined) this.#failed(begunAtMs, problem);
-        this.#events.onLost(this);
+        this.#events.onLost();
       },
     });
     this.#connections.add(connection);

@@ -54,22 +54,21 @@ export class Upstream implements AsyncDisposable {
   readonly #settings: ServerSettings;
   readonly #budget = new BacklogBudget(Number.POSITIVE_INFINITY);
   readonly #book: AddressBook;
+  /** Servers by their address, those that are gone from the addresses among them as long as their calls go on. */
   readonly #known = new Map<string, UpstreamServer>();
-  /** The same servers, to pick of them. */
+  /** Those that calls are given to. */
   #servers: readonly UpstreamServer[] = [];
-  /** Servers that are gone from the addresses, whose calls go on. */
-  readonly #leaving = new Set<UpstreamServer>();
   readonly #waiting = new Set<Caller>();
   readonly #watchers = new Set<() => void>();
   /** Runs while calls wait: those that no event wakes, as a back-off is over or a name may be looked up again. */
-  #holder: NodeJS.Timeout | undefined;
+  #look: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
   #closed: (() => void) | undefined;
   readonly #events: ServerEvents = {
     onRoom: (connection) => this.#serve(connection),
     onChange: () => this.#connect(),
     onConnected: () => this.#tellWatchers(),
-    onLost: (server) => this.#lost(server),
+    onLost: () => this.#lost(),
   };
 
   /** See {@link createUpstream}. */
@@ -100,7 +99,7 @@ export class Upstream implements AsyncDisposable {
    */
   get ready(): boolean {
     if (this.#closing !== undefined) return false;
-    if (this.#servers.length === 0) return this.#book.isLooking || !this.#book.waits;
+    if (this.#servers.length === 0) return !this.#book.waits;
     return this.#servers.some(({ isServing, isPending, mayConnect }) => isServing || isPending || mayConnect);
   }
 
@@ -113,7 +112,7 @@ export class Upstream implements AsyncDisposable {
   get load(): UpstreamLoad {
     let connections = 0;
     let calls = 0;
-    for (const server of [...this.#servers, ...this.#leaving]) {
+    for (const server of this.#known.values()) {
       connections += server.connections;
       calls += server.calls;
     }
@@ -127,21 +126,20 @@ export class Upstream implements AsyncDisposable {
     if (this.#budget.bytes > this.#limits.queuedBytes) {
       return caller.refuse(new ConnectError("too many bytes wait to be sent", Code.ResourceExhausted));
     }
-    this.#book.refresh();
     const connection = this.#findRoom();
+    this.#book.refresh();
     if (connection !== undefined) return caller.begin(connection.carrier);
     if (this.#waiting.size >= this.#limits.waitingCalls) {
       return caller.refuse(new ConnectError("too many calls wait for the server", Code.ResourceExhausted));
     }
     this.#waiting.add(caller);
-    this.#holdProcess();
     this.#connect();
   }
 
   /** Forgets a call that waits. For transports. */
   leave(caller: Caller): void {
     this.#waiting.delete(caller);
-    this.#holdProcess();
+    this.#restIfDone();
   }
 
   /**
@@ -167,7 +165,7 @@ export class Upstream implements AsyncDisposable {
     const { promise, resolve } = Promise.withResolvers<void>();
     // From here on, so that no policy keeps a call that is failed below for later.
     this.#closing = promise;
-    const servers = [...this.#servers, ...this.#leaving];
+    const servers = [...this.#known.values()];
     // Keeps the process alive, as the sockets do not: somebody may wait for the end.
     const timer = setTimeout(() => {
       for (const server of servers) server.destroy();
@@ -210,24 +208,27 @@ export class Upstream implements AsyncDisposable {
 
   /** Takes over the addresses that are known. */
   #readdress(): void {
-    if (this.#closing !== undefined) return;
     const { addresses } = this.#book;
     for (const [key, server] of this.#known) {
       if (addresses.has(key)) continue;
-      this.#known.delete(key);
-      if (server.connections > 0) this.#leaving.add(server);
       server.drain();
+      if (server.connections === 0) this.#known.delete(key);
     }
     for (const [key, address] of addresses) {
       if (!this.#known.has(key)) this.#known.set(key, new UpstreamServer(address, this.#settings, this.#events));
     }
-    this.#servers = [...this.#known.values()];
+    this.#servers = [...this.#known].filter(([key]) => addresses.has(key)).map(([, server]) => server);
     this.#connect();
   }
 
   /** Connects to servers if calls wait, and fails these if there is nothing that they could wait for. */
   #connect(): void {
     if (this.#waiting.size === 0) return;
+    // Keeps the process alive, as a lookup and sockets that only watch do not.
+    this.#look ??= setInterval(() => {
+      this.#book.refresh();
+      this.#connect();
+    }, lookEveryMs);
     const count = this.#servers.length;
     let pending = this.#servers.filter(({ isPending }) => isPending).length;
     // From anywhere, so that not every client begins with the same one.
@@ -260,29 +261,21 @@ export class Upstream implements AsyncDisposable {
       this.#waiting.delete(caller);
       caller.begin(connection.carrier);
     }
-    this.#holdProcess();
+    this.#restIfDone();
   }
 
-  /** Looks after calls that wait, which keeps the process alive, as a lookup and sockets that only watch do not. */
-  #holdProcess(): void {
-    if (this.#waiting.size > 0) {
-      this.#holder ??= setInterval(() => {
-        this.#book.refresh();
-        this.#connect();
-      }, lookEveryMs);
-    } else {
-      clearInterval(this.#holder);
-      this.#holder = undefined;
-    }
+  /** Looks no more if no call waits. */
+  #restIfDone(): void {
+    if (this.#waiting.size > 0) return;
+    clearInterval(this.#look);
+    this.#look = undefined;
   }
 
-  #lost(server: UpstreamServer): void {
-    if (server.connections === 0) this.#leaving.delete(server);
+  #lost(): void {
     if (this.#closing !== undefined) this.#tellClosed();
     else {
-      this.#book.doubt();
-      this.#connect();
       if (this.#servers.some(({ isServing }) => isServing)) this.#tellWatchers();
+      this.#book.doubt();
     }
   }
 
@@ -298,7 +291,7 @@ export class Upstream implements AsyncDisposable {
   #failWaiting({ rawMessage, code, cause }: ConnectError, isMeant: (caller: Caller) => boolean = () => true): void {
     const waiting = [...this.#waiting].filter(isMeant);
     for (const caller of waiting) this.#waiting.delete(caller);
-    this.#holdProcess();
+    this.#restIfDone();
     // An error for each: code that catches it may change its metadata.
     for (const caller of waiting) caller.refuse(new ConnectError(rawMessage, code, undefined, undefined, cause));
   }
