@@ -209,15 +209,16 @@ export class Upstream implements AsyncDisposable {
   /** Takes over the addresses that are known. */
   #readdress(): void {
     const { addresses } = this.#book;
+    for (const [key, address] of addresses) {
+      if (!this.#known.has(key)) this.#known.set(key, new UpstreamServer(address, this.#settings, this.#events));
+    }
+    // Before others are given up: the calls that wait for those look here for another.
+    this.#servers = [...this.#known].filter(([key]) => addresses.has(key)).map(([, server]) => server);
     for (const [key, server] of this.#known) {
       if (addresses.has(key)) continue;
       server.drain();
       if (server.connections === 0) this.#known.delete(key);
     }
-    for (const [key, address] of addresses) {
-      if (!this.#known.has(key)) this.#known.set(key, new UpstreamServer(address, this.#settings, this.#events));
-    }
-    this.#servers = [...this.#known].filter(([key]) => addresses.has(key)).map(([, server]) => server);
     this.#connect();
   }
 
