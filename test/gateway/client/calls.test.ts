@@ -3,14 +3,25 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Server as GrpcServer, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
-import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import {
+  type CallOptions,
+  Code,
+  ConnectError,
+  createClient,
+  createContextKey,
+  createContextValues,
+  type Interceptor,
+} from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../src/gateway/client/index.ts";
 import { createGateway, type ListenOptions } from "../../../src/gateway/index.ts";
 import { StreamService } from "../../gen/streams/v1/stream_service_pb.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
+import { frameType } from "../../support/carriers/http2-frames.ts";
 import { within } from "../../support/deadline.ts";
+import { answering } from "../../support/gateway/greenhouse-client.ts";
+import { startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
 
 // Calls of every kind to servers that follow the rules: our own, and grpc-js.
 
@@ -24,10 +35,13 @@ async function startServer(listen: ListenOptions): Promise<AsyncDisposable & { r
           seen.push({ header: context.requestHeader, timeoutMs: context.timeoutMs() });
           context.responseHeader.set("x-head", "1");
           context.responseTrailer.set("x-tail", "2");
-          if (request.bed < 0n) throw new ConnectError("no such bed", Code.NotFound, { "x-why": "3" });
+          const details = [{ desc: ReadingSchema, value: { sensor: "4" } }];
+          if (request.bed < 0n) throw new ConnectError("no such bed", Code.NotFound, { "x-why": "3" }, details);
           return { bed: request.bed, note: request.note };
         },
-        watchReadings: async function* ({ count }) {
+        watchReadings: async function* ({ count }, context) {
+          context.responseHeader.set("x-head", "1");
+          context.responseTrailer.set("x-tail", "2");
           for (let i = 0; i < count; i++) yield await Promise.resolve({ sensor: String(i) });
         },
         recordReadings: async (readings) => {
@@ -77,16 +91,20 @@ const ways: readonly {
   },
 ];
 
-test.each(ways)("every kind of call is answered $name", async ({ listen, options }) => {
-  await using server = await startServer(listen);
-  await using transport = createGrpcTransport(options(server.port));
+test.each(ways)("every kind of call is answered $name", async (way) => {
+  await using server = await startServer(way.listen);
+  await using transport = createGrpcTransport(way.options(server.port));
   const client = createClient(GreenhouseService, transport);
   const note = "n".repeat(300_000);
   expect(await client.waterBed({ bed: 7n, note })).toMatchObject({ bed: 7n, note });
 
-  const watched: string[] = [];
-  for await (const { sensor } of client.watchReadings({ count: 1000 })) watched.push(sensor);
-  expect(watched).toEqual(Array.from({ length: 1000 }, (_, i) => String(i)));
+  const watched: (string | null)[] = [];
+  const options: CallOptions = {
+    onHeader: (header) => watched.push(header.get("x-head")),
+    onTrailer: (trailer) => watched.push(trailer.get("x-tail")),
+  };
+  for await (const { sensor } of client.watchReadings({ count: 1000 }, options)) watched.push(sensor);
+  expect(watched).toEqual(["1", ...Array.from({ length: 1000 }, (_, i) => String(i)), "2"]);
 
   expect((await client.recordReadings(readingsOf500())).count).toBe(500);
   const echoed: string[] = [];
@@ -100,7 +118,8 @@ test("metadata goes both ways, and an error has its code, message and metadata",
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
   const client = createClient(GreenhouseService, transport);
   const got: (string | null)[] = [];
-  const headers = { authorization: "Bearer x", "x-a": "1", "grpc-timeout": "1n", "user-agent": "tests" };
+  const left = { "grpc-timeout": "1n", te: "gzip", connection: "close" };
+  const headers = { authorization: "Bearer x", "x-a": "1", "user-agent": "tests", ...left };
   await client.waterBed(
     {},
     {
@@ -112,25 +131,42 @@ test("metadata goes both ways, and an error has its code, message and metadata",
   );
   expect(got).toEqual(["1", "2"]);
   const { header, timeoutMs } = seen.at(-1) ?? {};
-  expect(["authorization", "x-a", "user-agent", "te"].map((name) => header?.get(name))).toEqual([
-    "Bearer x",
-    "1",
-    "tests",
-    "trailers",
-  ]);
+  const names = ["authorization", "x-a", "user-agent", "te", "grpc-accept-encoding"];
+  expect(names.map((name) => header?.get(name))).toEqual(["Bearer x", "1", "tests", "trailers", "gzip,br,zstd"]);
   expect(timeoutMs).toBeGreaterThan(1000);
   const error = await client.waterBed({ bed: -1n }).catch((reason: unknown) => ConnectError.from(reason));
   expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "no such bed" });
   expect(error instanceof ConnectError && error.metadata.get("x-why")).toBe("3");
+  expect(error instanceof ConnectError && error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "4" }]);
+});
+
+test.each([
+  { bytes: 1023, flags: 0 },
+  { bytes: 1024, flags: 1 },
+])("a message of $bytes bytes has the flags $flags, if it may be compressed", async ({ bytes, flags }) => {
+  let sent: number | undefined;
+  await using server = await startScriptedServer({
+    ...answering,
+    frame: (_, { type, payload }) => {
+      if (type === frameType.data) sent ??= payload[0];
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, sendCompression: "gzip" });
+  // The text is behind its tag and its length of two bytes.
+  await createClient(GreenhouseService, transport).waterBed({ note: "n".repeat(bytes - 3) });
+  expect(sent).toBe(flags);
 });
 
 test("interceptors see each call in turn, and may change it", async () => {
   await using server = await startServer({ host, port: 0 });
   const order: string[] = [];
+  const key = createContextKey("none");
+  const options = { contextValues: createContextValues().set(key, "values") };
   const named =
     (name: string): Interceptor =>
     (next) =>
     async (request) => {
+      expect(request.contextValues.get(key)).toBe("values");
       order.push(name);
       request.header.append("x-by", name);
       const answer = await next(request);
@@ -141,10 +177,10 @@ test("interceptors see each call in turn, and may change it", async () => {
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}`, interceptors });
   const client = createClient(GreenhouseService, transport);
   const inTurn = ["first", "second", "second after", "first after"];
-  await client.waterBed({});
+  await client.waterBed({}, options);
   expect(order).toEqual(inTurn);
   expect(seen.at(-1)?.header.get("x-by")?.split(", ")).toEqual(["first", "second"]);
-  await client.recordReadings(readingsOf500());
+  await client.recordReadings(readingsOf500(), options);
   expect(order).toEqual([...inTurn, ...inTurn]);
 });
 
@@ -225,12 +261,33 @@ test.each([
   expect(seen.at(-1)?.timeoutMs).toBeGreaterThan(2 ** 30);
 });
 
+const holdToItsEnd: Interceptor = (next) => async (request) => {
+  await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
+  return await next(request);
+};
+
+test("a deadline passes while an interceptor holds a call up", async () => {
+  await using transport = createGrpcTransport({ baseUrl: "http://x", interceptors: [holdToItsEnd] });
+  const call = createClient(GreenhouseService, transport).waterBed({}, { timeoutMs: 1 });
+  await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+});
+
+test("the least of each option is taken", () => {
+  const least = { compressMinBytes: 0, readMaxBytes: 1, writeMaxBytes: 1, defaultTimeoutMs: 0, keepaliveMs: 1 };
+  expect(createGrpcTransport({ baseUrl: "http://x", connections: 1, ...least })).toBeDefined();
+});
+
 test.each([
-  { options: { baseUrl: "ftp://x" }, error: TypeError },
-  { options: { baseUrl: "http://x/path" }, error: TypeError },
-  { options: { baseUrl: "x:1" }, error: TypeError },
+  ...["ftp://x", "http://x/path", "x:1", "http://x?a=b", "http://x#a", "http://u@x", "http://:p@x"].map((baseUrl) => ({
+    options: { baseUrl },
+    error: TypeError,
+  })),
+  { options: JSON.parse('{"baseUrl":"http://x","sendCompression":"deflate"}'), error: TypeError },
   { options: { baseUrl: "http://x", connections: 9 }, error: RangeError },
+  { options: { baseUrl: "http://x", keepaliveMs: 0 }, error: RangeError },
   { options: { baseUrl: "http://x", readMaxBytes: 0 }, error: RangeError },
+  { options: { baseUrl: "http://x", writeMaxBytes: 0 }, error: RangeError },
+  { options: { baseUrl: "http://x", compressMinBytes: -1 }, error: RangeError },
   ...[Number.NaN, -1, Number.POSITIVE_INFINITY].map((defaultTimeoutMs) => ({
     options: { baseUrl: "http://x", defaultTimeoutMs },
     error: RangeError,

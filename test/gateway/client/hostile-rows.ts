@@ -294,6 +294,7 @@ export const hostileRows: readonly HostileRow[] = [
   },
   ...endWith(Code.Unknown, {
     "HTTP 200 with a page": http("200", html),
+    "a type that only ends as it should": http("200", [["content-type", "x/application/grpc"]]),
     "no content type": http("200"),
   }),
   ...endWith(Code.Internal, {
@@ -405,11 +406,11 @@ export const hostileRows: readonly HostileRow[] = [
     want: Code.ResourceExhausted,
   },
   {
-    name: "more than the limit in pieces",
+    name: "more than the limit in two messages",
     script: sends((id) => [
       headersFrame(id, grpcHead),
-      dataFrame(id, watered),
-      ...many(3, dataFrame(id, Buffer.alloc(1000))),
+      ...[1500, 600].map((bytes) => dataFrame(id, envelope(Buffer.alloc(bytes)))),
+      headersFrame(id, [["grpc-status", "0"]], end),
     ]),
     want: Code.ResourceExhausted,
     options: { readMaxBytes: 2000 },

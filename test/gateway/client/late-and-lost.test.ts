@@ -39,7 +39,13 @@ function readingOf(sensor: string): Buffer {
 
 const streamsMax = 3;
 
-test("a stream that is refused loses none of its messages, however large the next one is", async () => {
+test.each([
+  { how: "refused", ends: (id: number) => resetFrame(id, 7) },
+  {
+    how: "to be sent again by its policy",
+    ends: (id: number) => headersFrame(id, [...grpcHead, ["grpc-status", "14"]], frameFlag.endStream),
+  },
+])("a stream that is $how loses none of its messages, however large the next one is", async ({ ends }) => {
   const large = "x".repeat(70_000);
   const refused = Promise.withResolvers<ScriptedConnection>();
   const bodies = new Map<number, Buffer>();
@@ -51,7 +57,7 @@ test("a stream that is refused loses none of its messages, however large the nex
       if (type === frameType.settings && flags === 1 && ++acknowledged === 2) refused.resolve(connection);
       if (type !== frameType.data) return;
       // The first message: its stream is refused, and no other may be opened for a while.
-      if (bodies.size === 0) connection.send(settingFrame(streamsMax, 0), resetFrame(streamId, 7));
+      if (bodies.size === 0) connection.send(settingFrame(streamsMax, 0), ends(streamId));
       bodies.set(streamId, Buffer.concat([bodies.get(streamId) ?? Buffer.alloc(0), payload]));
     },
     request: (connection, id) => {
@@ -59,7 +65,9 @@ test("a stream that is refused loses none of its messages, however large the nex
       connection.send(...grpcAnswer(id, envelope(toBinary(RecordReadingsResponseSchema, answer))));
     },
   });
-  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
+  const retry = { ...backoff, maxAttempts: 2, retryableCodes: [Code.Unavailable] };
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
   async function* input(): AsyncGenerator<{ sensor: string }> {
     yield { sensor: "first" };
     const connection = await refused.promise;
@@ -462,6 +470,8 @@ async function waitFor(options: UpstreamOptions, begin: () => Promise<AsyncDispo
   await using upstream = createUpstream(options);
   const clientOf = (waitForReady: boolean): Client<typeof GreenhouseService> =>
     createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream, waitForReady }));
+  // While none waits, and while one does.
+  await expect(clientOf(false).waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
   const answer = clientOf(true).waterBed({});
   await expect(clientOf(true).waterBed({}, { timeoutMs: 50 })).rejects.toMatchObject({ code: Code.DeadlineExceeded });
   await expect(clientOf(false).waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });

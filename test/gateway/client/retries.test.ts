@@ -93,8 +93,34 @@ const rows: readonly Row[] = [
   { name: "a code that the policy does not name", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
   { name: "no policy", steps: [unavailable, ok], retry: "transparent", want: "Unavailable", attempts: 1 },
   { name: "a server that wants it at once", steps: [pushback("0"), ok], retry: unhurried, want: "ok", attempts: 2 },
+  {
+    name: "a server that wants it at once, each time",
+    steps: [pushback("0")],
+    retry: unhurried,
+    want: "Unavailable",
+    attempts: 4,
+  },
+  {
+    name: "a wait that would be a thousand times as long but for the server's own",
+    steps: [pushback("0"), unavailable, ok],
+    retry: { ...unhurried, initialBackoffMs: 60, backoffMultiplier: 1_000 },
+    want: "ok",
+    attempts: 3,
+  },
+  {
+    name: "a budget that two failures use up",
+    steps: [unavailable, unavailable, ok],
+    retry: { ...policy, budget: { maxTokens: 4, tokenRatio: 1 } },
+    want: "Unavailable",
+    attempts: 2,
+  },
   { name: "a server that does not want it", steps: [pushback("-1"), ok], want: "Unavailable", attempts: 1 },
-  { name: "a pushback that is no number", steps: [pushback("soon"), ok], want: "Unavailable", attempts: 1 },
+  {
+    name: "a pushback that is no number of milliseconds",
+    steps: [pushback("1e0"), ok],
+    want: "Unavailable",
+    attempts: 1,
+  },
   { name: "a pushback of 100 days", steps: [pushback("8640000000"), ok], want: "Unavailable", attempts: 1 },
   {
     name: "an answer that has begun",
@@ -290,7 +316,8 @@ test("every attempt says how many there were, has all messages, and less time", 
         const timeoutMs = Number.parseInt(String(headers["grpc-timeout"]));
         seen.push({ before: headers["grpc-previous-rpc-attempts"], timeoutMs, body: Buffer.concat(pieces) });
         const head = { ":status": 200, "content-type": "application/grpc" };
-        if (seen.length < 3) return stream.respond({ ...head, "grpc-status": "14" }, { endStream: true });
+        const failure = { "grpc-status": "14", "grpc-retry-pushback-ms": "30" };
+        if (seen.length < 3) return stream.respond({ ...head, ...failure }, { endStream: true });
         stream.respond(head, { waitForTrailers: true });
         stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
         const answer = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 2, meanDegreesCelsius: 0 } as const;
@@ -298,10 +325,7 @@ test("every attempt says how many there were, has all messages, and less time", 
       });
   });
   const baseUrl = await listenOnLoopback(server);
-  await using transport = createGrpcTransport({
-    baseUrl,
-    retry: { ...policy, initialBackoffMs: 30, maxBackoffMs: 30 },
-  });
+  await using transport = createGrpcTransport({ baseUrl, retry: policy });
   const call = createClient(GreenhouseService, transport).recordReadings(twoReadings(), { timeoutMs: 60_000 });
   expect((await within(call, "the call")).count).toBe(2);
   expect(seen.map(({ before }) => before)).toEqual([undefined, "1", "2"]);
@@ -364,25 +388,54 @@ test("nothing is sent again once half of the budget is gone, until successes hav
   const retries = new Retries({ ...policy, budget: { maxTokens: 4, tokenRatio: 0.5 } });
   const isRetried = (): boolean => retries.failed(failure) !== undefined;
   for (let i = 0; i < 10; i++) retries.succeeded();
+  // A code that the policy does not name takes nothing.
+  const other = { ...failure, error: new ConnectError("", Code.NotFound) };
+  for (let i = 0; i < 10; i++) expect(retries.failed(other)).toBeUndefined();
   expect([isRetried(), isRetried(), isRetried(), isRetried(), isRetried()]).toEqual([true, false, false, false, false]);
   // None are left: it takes 3.5 for one more.
   for (let i = 0; i < 6; i++) retries.succeeded();
   expect(isRetried()).toBe(false);
   for (let i = 0; i < 3; i++) retries.succeeded();
   expect(isRetried()).toBe(true);
-  expect(retries.failed({ ...failure, error: new ConnectError("", Code.NotFound) })).toBeUndefined();
+});
+
+test("by default the budget is 100 failures, and a tenth for each success", () => {
+  const retries = new Retries(policy);
+  const isRetried = (): boolean => retries.failed(failure) !== undefined;
+  expect(Array.from({ length: 100 }, isRetried).lastIndexOf(true)).toBe(48);
+  for (let i = 0; i < 500; i++) retries.succeeded();
+  expect(isRetried()).toBe(false);
+  for (let i = 0; i < 30; i++) retries.succeeded();
+  expect(isRetried()).toBe(true);
+});
+
+const timerMsMax = 2 ** 31 - 1;
+const least = { maxAttempts: 2, initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
+const most = { maxAttempts: 5, initialBackoffMs: timerMsMax / 2, maxBackoffMs: timerMsMax / 2, backoffMultiplier: 1e9 };
+
+test.each([
+  { ...least, retryableCodes: [1], budget: { maxTokens: 1, tokenRatio: 0 } },
+  { ...most, retryableCodes: Array<Code>(16).fill(16), budget: { maxTokens: 1_000, tokenRatio: 1_000 } },
+])("a policy at its limits is taken: %j", (retry) => {
+  expect(new Retries(retry)).toBeDefined();
 });
 
 test.each([
   { maxAttempts: 1 },
   { maxAttempts: 6 },
   { initialBackoffMs: 0 },
+  { initialBackoffMs: timerMsMax / 2 + 1 },
   { maxBackoffMs: Number.NaN },
+  { maxBackoffMs: timerMsMax / 2 + 1 },
   { backoffMultiplier: 0.5 },
   { retryableCodes: [] },
+  { retryableCodes: Array<Code>(17).fill(16) },
   { retryableCodes: [0] },
+  { retryableCodes: [17] },
   { budget: { maxTokens: 0, tokenRatio: 1 } },
+  { budget: { maxTokens: 1_001, tokenRatio: 1 } },
   { budget: { maxTokens: 10, tokenRatio: -1 } },
+  { budget: { maxTokens: 10, tokenRatio: 1_001 } },
 ])("a policy with $0 is refused", (wrong) => {
   const retry = { ...policy, ...wrong };
   expect(() => createGrpcTransport({ baseUrl: "http://x", retry })).toThrow(RangeError);

@@ -11,6 +11,7 @@ import { type Client, Code, ConnectError, createClient } from "@connectrpc/conne
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../src/gateway/client/index.ts";
+import { encodeRequestFields, noFields } from "../../../src/gateway/client/request-fields.ts";
 import { BlockEncoder, encodeVarying, StableFields } from "../../../src/gateway/http2/index.ts";
 import { HpackDecoder } from "../../../src/gateway/http2/hpack/decoder.ts";
 import { type Frame, frame, frameType, resetFrame } from "../../support/carriers/http2-frames.ts";
@@ -70,16 +71,16 @@ test("a server that takes one stream at a time gets one at a time", async () => 
     request: (connection, id) =>
       setImmediate(() => {
         open--;
-        connection.send(...grpcAnswer(id, watered));
+        connection.send(...grpcAnswer(id, watered), ...(connection.index === 0 ? [goAway(id)] : []));
       }),
   });
   await using client = clientOf(server.baseUrl);
-  // The first call is what brings the settings.
+  // The first call is what brings the settings, which count for the next connection, too.
   await client.greenhouse.waterBed({});
   expect(await callMany(client, 50)).toEqual({ ok: 50 });
   expect({ most, connections: server.connections, requests: server.requests }).toEqual({
     most: 1,
-    connections: 1,
+    connections: 2,
     requests: 51,
   });
 });
@@ -165,6 +166,9 @@ test.each([0, -1, Number.POSITIVE_INFINITY])("a timeout of %d is none, whatever 
 });
 
 test("a server that cannot be reached fails calls at once, and is left alone for a while", async () => {
+  // They do not wait for another look.
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
   const server = createServer();
   const baseUrl = await listenOnLoopback(server);
   server.close();
@@ -342,14 +346,17 @@ test("a head that repeats is four octets, and a table that changes is filled ane
   expect(lengths.at(-1)).toBe(4);
 });
 
-test("heads that nobody needs any more are forgotten", async () => {
-  const encoder = new BlockEncoder();
-  encoder.settle(4096);
-  const heads = 5_000;
+const encoder = new BlockEncoder();
+encoder.settle(4096);
+
+test.each([
+  { what: "heads", encode: (i: number) => encoder.encode(new StableFields([":path", `/head/${i}`])) },
+  { what: "deadlines", encode: (i: number) => encodeRequestFields(noFields, i, 0) },
+])("$what that nobody needs any more are forgotten", async ({ encode }) => {
+  const count = 5_000;
   const before = await heldBytes();
-  for (let i = 0; i < heads; i++) encoder.encode(new StableFields([":path", `/head/${i}`]));
-  expect(((await heldBytes()) - before) / heads).toBeLessThan(50);
-  expect(encoder.encode(stable).byteLength).toBeGreaterThan(0);
+  for (let i = 0; i < count; i++) expect(encode(i).byteLength).toBeGreaterThan(0);
+  expect(((await heldBytes()) - before) / count).toBeLessThan(50);
 });
 
 test("credentials are never indexed, and other fields not", () => {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { toBinary } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { HealthCheckRequestSchema } from "../../../src/gateway/gen/grpc/health/v1/health_pb.ts";
 import {
@@ -100,6 +100,12 @@ function clientOf(...addresses: readonly string[]): GreenhouseClient {
   return openGreenhouse({ addresses, healthService: service });
 }
 
+/** SERVING, and so many bytes in all, in a field that we do not know. */
+function servingIn(bytes: number): Buffer {
+  const rest = Buffer.alloc(bytes - 5);
+  return envelope(Buffer.concat([Buffer.of(8, 1, 0x7a, (rest.byteLength & 0x7f) | 0x80, rest.byteLength >> 7), rest]));
+}
+
 const unhealthy = "Unavailable: no server is healthy";
 
 test("a server that is there but not healthy is not said to be unreachable, as it was before", async () => {
@@ -123,10 +129,21 @@ test.each([
   { name: "is NOT_SERVING", first: says(notServing), want: unhealthy },
   { name: "has no such service", first: says(status(3)), want: unhealthy },
   { name: "says nothing of itself", first: says(envelope(Buffer.alloc(0))), want: unhealthy },
+  { name: "says more than is known", first: says(servingIn(1_024)), want: "ok" },
   { name: "has no grpc.health.v1", first: ends("12"), want: "ok" },
+  {
+    name: "says behind a header that it has no grpc.health.v1",
+    first: (id: number) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "12"]], frameFlag.endStream)],
+    want: "ok",
+  },
+  {
+    name: "goes away",
+    first: () => [frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 0, 0, 0, 0, 11))],
+    want: expect.stringMatching(/: the server does not answer in HTTP\/2 \(ENHANCE_YOUR_CALM\)$/),
+  },
   { name: "may not be asked", first: ends("7"), want: unhealthy },
   { name: "sends no message", first: says(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff)), want: unhealthy, resets: 1 },
-  { name: "sends a message that is too long", first: says(Buffer.of(0, 0, 0, 4, 1)), want: unhealthy, resets: 1 },
+  { name: "sends a message that is too long", first: says(servingIn(1_025)), want: unhealthy, resets: 1 },
   { name: "compresses", first: says(envelope(Buffer.of(8, 1), 1)), want: unhealthy, resets: 1 },
   {
     name: "cuts its message in two",
@@ -152,7 +169,7 @@ test.each([
 ])("a server that $name gets calls, or they fail at once", async ({ first, opening, want, resets = 0 }) => {
   await using server = await startWatchedServer(first, opening);
   await using client = clientOf(server.baseUrl);
-  expect(await wateringOf(client)).toBe(want);
+  expect(await wateringOf(client)).toEqual(want);
   expect(server.calls).toBe(want === "ok" ? 1 : 0);
   expect(client.upstream.ready).toBe(want === "ok");
   expect(client.upstream.load.calls).toBe(0);
@@ -245,7 +262,7 @@ const waitingProgram = `
   import { GreenhouseService } from "./examples/gen/greenhouse/v1/greenhouse_pb.ts";
   import { createGrpcTransport, createUpstream } from "./src/gateway/client/index.ts";
   const { BASE_URL: addresses, SERVICE: healthService } = process.env;
-  const upstream = createUpstream({ addresses, healthService });
+  const upstream = createUpstream({ addresses, healthService, maxConnectionAgeMs: 3_600_000 });
   const { liters } = await createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream })).waterBed({});
   console.log(liters, process.getActiveResourcesInfo().filter((what) => what === "Timeout"));
 `;
@@ -265,13 +282,39 @@ test("a call that waits for a server to say how it is keeps its process, and not
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: "3 []\n", stderr: "" });
 });
 
-test("it is not asked again while there is no room for a stream", async () => {
-  // SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113 §6.5.2) is 0 from now on.
-  const settings = frame(frameType.settings, 0, 0, Buffer.of(0, 3, 0, 0, 0, 0));
-  await using server = await startWatchedServer((id) => [settings, ...ends("14")(id)]);
+async function someTurns(): Promise<void> {
+  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+}
+
+test("a server that may not be asked is asked again when it was a second ago, and not before", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  // A process that has run for a while.
+  vi.advanceTimersByTime(60_000);
+  await using server = await startWatchedServer(ends("7"));
   await using client = clientOf(server.baseUrl);
-  await expect(within(client.greenhouse.waterBed({}), "a call")).rejects.toMatchObject({ code: Code.Unavailable });
-  // It would be after a second.
-  await pause(1_500);
+  expect(await wateringOf(client)).toBe(unhealthy);
+  vi.advanceTimersByTime(750);
+  await someTurns();
   expect(server.watches).toBe(1);
+  vi.advanceTimersByTime(500);
+  await expect.poll(() => server.watches).toBe(2);
+});
+
+test("a server is asked again once there is room for a stream, and not before", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using server = await startWatchedServer((id) => [settingFrame(3, 0), ...ends("14")(id)]);
+  await using client = clientOf(server.baseUrl);
+  expect(await wateringOf(client)).toBe(unhealthy);
+  vi.advanceTimersByTime(1_250);
+  await someTurns();
+  expect(server.watches).toBe(1);
+  server.say(() => [settingFrame(3, 100)]);
+  await expect
+    .poll(() => {
+      vi.advanceTimersByTime(2_000);
+      return server.watches;
+    })
+    .toBe(2);
 });

@@ -1,12 +1,13 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { toBinary } from "@bufbuild/protobuf";
-import { expect, test } from "vitest";
-import { RecordReadingsResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type UpstreamOptions } from "../../../src/gateway/client/index.ts";
+import { Code, createClient } from "@connectrpc/connect";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { GreenhouseService, RecordReadingsResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport, type UpstreamOptions } from "../../../src/gateway/client/index.ts";
 import { defaultHttp2Limits } from "../../../src/gateway/http2/index.ts";
 import { ConnectBackoff } from "../../../src/gateway/upstreams/connect-backoff.ts";
-import { toClientLimits, upstreamLimits } from "../../../src/gateway/upstreams/upstream-limits.ts";
+import * as defaults from "../../../src/gateway/upstreams/upstream-limits.ts";
 import { frame, frameType, resetFrame } from "../../support/carriers/http2-frames.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
@@ -41,6 +42,28 @@ test("waits get longer up to a limit, by chance a fifth more or less, until ther
   one.succeeded();
   expect(one.waits).toBe(false);
   expect(one.failed(0)).toBeLessThanOrEqual(1_200);
+});
+
+const { toClientLimits, upstreamLimits } = defaults;
+
+test("the defaults are those that are documented", () => {
+  const { toClientLimits: _, ...numbers } = defaults;
+  expect(numbers).toEqual({
+    upstreamLimits: {
+      waitingCalls: 4_096,
+      queuedBytes: 67_108_864,
+      callsPerConnection: 1_000,
+      streamsBeforeSettings: 100,
+      connectTimeoutMs: 20_000,
+      closeTimeoutMs: 10_000,
+      idleTimeoutMs: 1_800_000,
+    },
+    connectionsMax: 8,
+    serversMax: 1_000,
+    defaultResolveEveryMs: 30_000,
+    lookupGapMs: 1_000,
+    defaultKeepaliveMs: 310_000,
+  });
 });
 
 test("a request waits for its server as long as its caller does, and a silent server is asked first", () => {
@@ -89,7 +112,10 @@ test("a server that has not spoken yet is trusted with some calls", async () => 
   const server = createServer((socket) => socket.on("error", () => undefined).resume());
   const baseUrl = await listenOnLoopback(server);
   const client = clientOf(baseUrl, { limits: { streamsBeforeSettings: 3 } });
+  expect(client.upstream.ready).toBe(true);
   const calls = Array.from({ length: 6 }, () => outcomeOf(client.greenhouse.waterBed({})));
+  // As it is being connected to, and afterwards.
+  expect(client.upstream.ready).toBe(true);
   await expect.poll(() => client.upstream.load).toMatchObject({ calls: 3, waitingCalls: 3 });
   await client.upstream.drain(1);
   await Promise.all(calls);
@@ -145,6 +171,9 @@ test("a connection that is being opened is given up when the upstream is closed"
 });
 
 test("a call that waits gets a connection as soon as the server goes away from the first", async () => {
+  // Without another look.
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
   await using server = await startScriptedServer({
     request: (connection, id) => {
       if (connection.index > 0) connection.send(...grpcAnswer(id, watered));
@@ -220,7 +249,11 @@ test.each([
     yield { sensor: "x".repeat(sentBytes) };
     await refused.promise;
   }
-  expect(await outcomeOf(client.greenhouse.recordReadings(input()))).toBe(want);
+  // By a policy, too, only what is known whole is sent again.
+  const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
+  const retry = { ...backoff, maxAttempts: 5, retryableCodes: [Code.Unavailable] };
+  const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: client.upstream, retry }));
+  expect(await outcomeOf(greenhouse.recordReadings(input()))).toBe(want);
   const streams = server.frames.filter(({ type }) => type === frameType.headers).map(({ streamId }) => streamId);
   expect(streams).toHaveLength(attempts);
 });
