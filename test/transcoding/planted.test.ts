@@ -7,16 +7,6 @@ import { allCases } from "./all-cases.ts";
 import { echoOptions } from "./echo-backend.ts";
 import { overFetch } from "./over-fetch.ts";
 
-/** A wrong behaviour of a server, and the case that notices it. */
-interface Plant {
-  readonly name: string;
-  readonly noticedBy: string;
-  /** What the server makes of the request before it reads it. */
-  readonly request?: ChangeRequest;
-  /** What it makes of the answer. */
-  readonly answer?: ChangeAnswer;
-}
-
 type ChangeRequest = (request: CaseRequest) => CaseRequest;
 type ChangeAnswer = (answer: Answer) => Answer;
 
@@ -52,138 +42,63 @@ function withStatus(status: number): ChangeAnswer {
   return (answer) => ({ ...answer, status });
 }
 
-const plants: readonly Plant[] = [
-  {
-    name: "an int64 that went through a double",
-    noticedBy: "path.int64.above-2-53",
-    answer: seeing((m) => m.replace("993", "992")),
-  },
-  { name: "the other one of two variables", noticedBy: "path.pair", request: to((t) => t.replace("a/b", "b/a")) },
-  {
-    name: "escapes that are decoded twice",
-    noticedBy: "path.string.percent-escape",
-    request: to((t) => t.replace("%25", "%")),
-  },
-  { name: "escapes that are not decoded", noticedBy: "path.string.space", request: to((t) => t.replace("%", "%25")) },
-  {
-    name: "an escaped slash that separates",
-    noticedBy: "path.pair.escaped-slashes",
-    request: to((t) => t.replaceAll("%2F", "/")),
-  },
-  {
-    name: "an escaped slash that is decoded in several segments",
-    noticedBy: "path.segments.slash",
-    answer: seeing((m) => m.replace("%2F", "/")),
-  },
-  {
-    name: "a path that a client has cleaned",
-    noticedBy: "path.no.empty-segment",
-    request: to((t) => t.replace("//", "/")),
-  },
-  { name: "a path in small letters", noticedBy: "path.no.capital", request: to((t) => t.toLowerCase()) },
-  {
-    name: "a plus in a path that is a space",
-    noticedBy: "path.string.raw-plus",
-    request: to((t) => t.replace("+", "%20")),
-  },
-  { name: "bad escapes that are dropped", noticedBy: "path.bad-escape", request: to((t) => t.replace("%zz", "zz")) },
-  { name: "a verb that is always split off", noticedBy: "verb.other", request: to((t) => t.replace(":b", "")) },
-  {
-    name: "a verb that is found behind an escaped colon",
-    noticedBy: "verb.escaped-colon",
-    request: to((t) => t.replace("%3A", ":")),
-  },
-  {
-    name: "a query that wins over the path",
-    noticedBy: "query.path.proto-name",
-    request: to((t) => t.replace(/7\?f_int64=8/, "8")),
-  },
-  {
-    name: "a query that counts beside a body",
-    noticedBy: "body.star.query.field",
-    answer: askedAnyway('{"fInt64":"7","fString":"b"}'),
-  },
-  {
-    name: "only the last value of a repeated field",
-    noticedBy: "query.repeated.strings",
-    request: to((t) => t.replace(/r_string=a&/, "")),
-  },
-  {
-    name: "an empty value that is none",
-    noticedBy: "query.string.empty",
-    request: to((t) => t.replace("?opt_string=", "")),
-  },
-  {
-    name: "names of queries that must be JSON names",
-    noticedBy: "query.name.proto-name-beside-json-name",
-    answer: seeing(() => "{}"),
-  },
-  {
-    name: "a body that wins over the path",
-    noticedBy: "body.star.path.json-name",
-    answer: askedAnyway('{"fInt64":"9"}'),
-  },
-  { name: "null that clears the path", noticedBy: "body.star.path.null", answer: askedAnyway("{}") },
-  {
-    name: "a body that is read where there is none",
-    noticedBy: "body.none.delete.field",
-    answer: askedAnyway('{"fInt64":"9"}'),
-  },
-  {
-    name: "text behind the JSON that is not seen",
-    noticedBy: "body.syntax.trailing-text",
-    request: saying((b) => b.replace(" x", "")),
-  },
-  {
-    name: "bytes that are no UTF-8 and replaced",
-    noticedBy: "body.utf-8.bad",
-    answer: askedAnyway('{"fString":"\ufffd"}'),
-  },
-  { name: "an int32 that wraps", noticedBy: "json.int32.no.above-max", answer: askedAnyway('{"fInt32":-2147483648}') },
-  { name: "an enum that is silently zero", noticedBy: "path.enum.unknown-name", answer: askedAnyway("{}") },
-  { name: "a bad value that is a fault of the server", noticedBy: "path.int64.letters", answer: withStatus(500) },
-  { name: "presence that is lost", noticedBy: "body.presence.int64", answer: seeing(() => "{}") },
-  { name: "bytes that must be padded", noticedBy: "body.bytes.unpadded", answer: withStatus(400) },
-  { name: "numbers of enums that are not read", noticedBy: "body.enum.number", answer: withStatus(400) },
-  {
-    name: "an int64 in an answer as a number",
-    noticedBy: "answer.int64.above-2-53",
-    answer: answering((t) => t.replace(/"(\d+)"/, "$1")),
-  },
-  {
-    name: "the whole message instead of its field",
-    noticedBy: "answer.field.string",
-    answer: answering((t) => `{"fString":${t}}`),
-  },
-  { name: "an error that is a 200", noticedBy: "answer.code.not-found", answer: withStatus(200) },
-  { name: "a 405 without Allow", noticedBy: "method.allow", answer: (answer) => ({ ...answer, header: [] }) },
-  {
-    name: "a stream without its last message",
-    noticedBy: "stream.count.3",
-    answer: answering((t) => t.split("\n").slice(0, 2).join("\n")),
-  },
-  {
-    name: "a stream in the wrong order",
-    noticedBy: "stream.count.2",
-    answer: answering((t) => t.trim().split("\n").toReversed().join("\n")),
-  },
-  {
-    name: "an error in a stream that is not told",
-    noticedBy: "stream.error.behind-one",
-    answer: answering((t) => t.split("\n")[0] ?? ""),
-  },
-  {
-    name: "line ends between pieces of bytes",
-    noticedBy: "file.pieces.two",
-    answer: answering((t) => t.split("").join("\n")),
-  },
-  { name: "bytes in JSON", noticedBy: "file.get.text", answer: answering((t) => JSON.stringify(t)) },
-  {
-    name: "another content type of bytes",
-    noticedBy: "file.get.image",
-    answer: (answer) => ({ ...answer, header: [["content-type", "text/plain"]] }),
-  },
-  { name: "a body to HEAD", noticedBy: "method.head", answer: (answer) => ({ ...answer, body: Buffer.from("{}") }) },
+/** A wrong behaviour of a server, and the case that notices it. */
+type Wrong<Change> = readonly (readonly [name: string, noticedBy: string, change: Change])[];
+
+/** What the server makes of a request before it reads it. */
+const wrongRequests: Wrong<ChangeRequest> = [
+  ["the other one of two variables", "path.pair", to((t) => t.replace("a/b", "b/a"))],
+  ["escapes that are decoded twice", "path.string.percent-escape", to((t) => t.replace("%25", "%"))],
+  ["escapes that are not decoded", "path.string.space", to((t) => t.replace("%", "%25"))],
+  ["an escaped slash that separates", "path.pair.escaped-slashes", to((t) => t.replaceAll("%2F", "/"))],
+  ["a path that a client has cleaned", "path.no.empty-segment", to((t) => t.replace("//", "/"))],
+  ["a path in small letters", "path.no.capital", to((t) => t.toLowerCase())],
+  ["a plus in a path that is a space", "path.string.raw-plus", to((t) => t.replace("+", "%20"))],
+  ["bad escapes that are dropped", "path.bad-escape", to((t) => t.replace("%zz", "zz"))],
+  ["a verb that is always split off", "verb.other", to((t) => t.replace(":b", ""))],
+  ["a verb that is found behind an escaped colon", "verb.escaped-colon", to((t) => t.replace("%3A", ":"))],
+  ["a query that wins over the path", "query.path.proto-name", to((t) => t.replace(/7\?f_int64=8/, "8"))],
+  ["only the last value of a repeated field", "query.repeated.strings", to((t) => t.replace(/r_string=a&/, ""))],
+  ["an empty value that is none", "query.string.empty", to((t) => t.replace("?opt_string=", ""))],
+  ["text behind the JSON that is not seen", "body.syntax.trailing-text", saying((b) => b.replace(" x", ""))],
+];
+
+/** What it makes of an answer. */
+const wrongAnswers: Wrong<ChangeAnswer> = [
+  ["an int64 that went through a double", "path.int64.above-2-53", seeing((m) => m.replace("993", "992"))],
+  ["an escaped slash that is decoded in several segments", "path.segments.slash", seeing((m) => m.replace("%2F", "/"))],
+  ["a query that counts beside a body", "body.star.query.field", askedAnyway('{"fInt64":"7","fString":"b"}')],
+  ["names of queries that must be JSON names", "query.name.proto-name-beside-json-name", seeing(() => "{}")],
+  ["a body that wins over the path", "body.star.path.json-name", askedAnyway('{"fInt64":"9"}')],
+  ["null that clears the path", "body.star.path.null", askedAnyway("{}")],
+  ["a body that is read where there is none", "body.none.delete.field", askedAnyway('{"fInt64":"9"}')],
+  ["bytes that are no UTF-8 and replaced", "body.utf-8.bad", askedAnyway('{"fString":"\ufffd"}')],
+  ["an int32 that wraps", "json.int32.no.above-max", askedAnyway('{"fInt32":-2147483648}')],
+  ["an enum that is silently zero", "path.enum.unknown-name", askedAnyway("{}")],
+  ["a bad value that is a fault of the server", "path.int64.letters", withStatus(500)],
+  ["presence that is lost", "body.presence.int64", seeing(() => "{}")],
+  ["bytes that must be padded", "body.bytes.unpadded", withStatus(400)],
+  ["numbers of enums that are not read", "body.enum.number", withStatus(400)],
+  ["an int64 in an answer as a number", "answer.int64.above-2-53", answering((t) => t.replace(/"(\d+)"/, "$1"))],
+  ["the whole message instead of its field", "answer.field.string", answering((t) => `{"fString":${t}}`)],
+  ["an error that is a 200", "answer.code.not-found", withStatus(200)],
+  ["a 405 without Allow", "method.allow", (answer) => ({ ...answer, header: [] })],
+  ["a stream without its last message", "stream.count.3", answering((t) => t.split("\n").slice(0, 2).join("\n"))],
+  ["a stream in the wrong order", "stream.count.2", answering((t) => t.trim().split("\n").toReversed().join("\n"))],
+  ["an error in a stream that is not told", "stream.error.behind-one", answering((t) => t.split("\n")[0] ?? "")],
+  ["line ends between pieces of bytes", "file.pieces.two", answering((t) => t.split("").join("\n"))],
+  ["bytes in JSON", "file.get.text", answering((t) => JSON.stringify(t))],
+  [
+    "another content type of bytes",
+    "file.get.image",
+    (answer) => ({ ...answer, header: [["content-type", "text/plain"]] }),
+  ],
+  ["a body to HEAD", "method.head", (answer) => ({ ...answer, body: Buffer.from("{}") })],
+];
+
+const plants = [
+  ...wrongRequests.map(([name, noticedBy, request]) => ({ name, noticedBy, request, answer: undefined })),
+  ...wrongAnswers.map(([name, noticedBy, answer]) => ({ name, noticedBy, request: undefined, answer })),
 ];
 
 test.each(plants)("$name is noticed by $noticedBy", async ({ noticedBy, request, answer }) => {
