@@ -1,9 +1,8 @@
-import { create, toBinary, toJsonString, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { GetReadingRequestSchema, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { encodeEnvelope } from "../../support/gateway/envelope.ts";
 import type { Field, HttpRequest } from "../../support/carriers/exchange.ts";
-import { rpcRequest, type Carriage, type WireFormat } from "../../support/gateway/wire-format.ts";
+import { encodeMessage, rpcRequest, type Carriage, type WireFormat } from "../../support/gateway/wire-format.ts";
 
 /** One call of the table, in any wire format of unary calls. */
 export interface UnaryCallRow {
@@ -18,20 +17,10 @@ export interface UnaryCallRow {
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
 const getReading = "/greenhouse.v1.GreenhouseService/GetReading";
 
-/** A message in the codec of a format. */
-export function encode<Desc extends DescMessage>(
-  format: WireFormat,
-  schema: Desc,
-  init: MessageInitShape<Desc>,
-): Buffer {
-  const message = create(schema, init);
-  return Buffer.from(format.codec === "json" ? toJsonString(schema, message) : toBinary(schema, message));
-}
-
 const water =
   (note: string, header: readonly Field[] = [], liters = 3) =>
   (format: WireFormat): HttpRequest =>
-    rpcRequest(format, encode(format, WaterBedRequestSchema, { bed: 7n, liters, note }), header, waterBed);
+    rpcRequest(format, encodeMessage(format, WaterBedRequestSchema, { bed: 7n, liters, note }), header, waterBed);
 
 /** A body as it stands, in place of a message. */
 const raw =
@@ -52,7 +41,7 @@ const outcomeRows: readonly UnaryCallRow[] = [
   { name: "a long answer", request: water("answer at length") },
   {
     name: "an empty message",
-    request: (format) => rpcRequest(format, encode(format, WaterBedRequestSchema, {}), [], waterBed),
+    request: (format) => rpcRequest(format, encodeMessage(format, WaterBedRequestSchema, {}), [], waterBed),
   },
   { name: "text beyond ASCII", request: water("Wärme für 🌵") },
   ...Array.from({ length: 16 }, (_, index) => ({
@@ -204,14 +193,14 @@ function compressedWater(
   compress: (bytes: Uint8Array) => Buffer,
   note = "compressed",
 ): HttpRequest {
-  const bytes = compress(encode(format, WaterBedRequestSchema, { bed: 7n, note }));
+  const bytes = compress(encodeMessage(format, WaterBedRequestSchema, { bed: 7n, note }));
   const name = format.protocol === "connect" ? "content-encoding" : "grpc-encoding";
   const request = rpcRequest(format, Buffer.alloc(0), [[name, encoding]], waterBed);
   return { ...request, body: format.protocol === "connect" ? bytes : encodeEnvelope(1, bytes) };
 }
 
 function get(format: WireFormat, sensor: string): HttpRequest {
-  const message = encode(format, GetReadingRequestSchema, { sensor });
+  const message = encodeMessage(format, GetReadingRequestSchema, { sensor });
   const query = new URLSearchParams({ connect: "v1", encoding: format.codec });
   if (format.codec === "proto") query.set("base64", "1");
   query.set("message", message.toString(format.codec === "proto" ? "base64url" : "utf8"));

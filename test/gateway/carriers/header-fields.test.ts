@@ -1,18 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CommonHeaderFields, type HeaderFields, readHeaderField } from "../../../src/gateway/carriers/header-fields.ts";
 
-const fields: HeaderFields = [
-  "Content-Type",
-  "application/proto",
-  "x-a",
-  "1",
-  "X-A",
-  "2",
-  "set-cookie",
-  "a=1",
-  "set-cookie",
-  "b=2",
-];
+const fields: HeaderFields = "Content-Type application/proto x-a 1 X-A 2 set-cookie a=1 set-cookie b=2".split(" ");
 
 describe("readHeaderField", () => {
   test.each([

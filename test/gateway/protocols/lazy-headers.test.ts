@@ -3,18 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { HeaderFields } from "../../../src/gateway/carriers/index.ts";
 import { LazyHeaders } from "../../../src/gateway/protocols/lazy-headers.ts";
 
-const fields: HeaderFields = [
-  "Content-Type",
-  "application/proto",
-  "x-a",
-  "1",
-  "X-A",
-  "2",
-  "set-cookie",
-  "a=1",
-  "set-cookie",
-  "b=2",
-];
+const fields: HeaderFields = "Content-Type application/proto x-a 1 X-A 2 set-cookie a=1 set-cookie b=2".split(" ");
 
 describe("a header that is built when looked at", () => {
   test("is an instance of Headers and looks like one", () => {
@@ -64,16 +53,7 @@ describe("a header that is built when looked at", () => {
     expect(headers.fields).toBe(fields);
     headers.set("x-a", "3");
     expect(headers.pristine).toBe(false);
-    expect(headers.fields).toEqual([
-      "content-type",
-      "application/proto",
-      "set-cookie",
-      "a=1",
-      "set-cookie",
-      "b=2",
-      "x-a",
-      "3",
-    ]);
+    expect(headers.fields).toEqual("content-type application/proto set-cookie a=1 set-cookie b=2 x-a 3".split(" "));
   });
 
   test.each<{ name: string; call: (headers: Headers) => unknown }>([
