@@ -15,65 +15,33 @@ function deletedBy(...names: readonly string[]): FinalTables {
   return { plants: new Set(), records: names.map((name) => ({ plant: 1, call: name })) };
 }
 
-test.each<{ name: string; calls: Call[]; tables: FinalTables }>([
-  {
-    name: "one call deletes, a later one finds nothing",
-    calls: [call("a", "deleted"), call("b", "not found", 5)],
-    tables: deletedBy("a"),
-  },
-  {
-    name: "a call beside the deletion finds nothing",
-    calls: [call("a", "deleted", 0, 9), call("b", "not found", 2)],
-    tables: deletedBy("a"),
-  },
-  {
-    name: "a call without an answer has deleted",
-    calls: [call("a", "unknown"), call("b", "not found", 5)],
-    tables: deletedBy("a"),
-  },
-  { name: "a call without an answer has not deleted", calls: [call("a", "unknown")], tables: kept },
-  { name: "a call is refused", calls: [call("a", "refused")], tables: kept },
-])("finds nothing where $name", ({ calls, tables }) => {
+test.each<[name: string, calls: Call[], tables: FinalTables]>([
+  ["one call deletes, a later one finds nothing", [call("a", "deleted"), call("b", "not found", 5)], deletedBy("a")],
+  ["a call beside the deletion finds nothing", [call("a", "deleted", 0, 9), call("b", "not found", 2)], deletedBy("a")],
+  ["a call without an answer has deleted", [call("a", "unknown"), call("b", "not found", 5)], deletedBy("a")],
+  ["a call without an answer has not deleted", [call("a", "unknown")], kept],
+  ["a call is refused", [call("a", "refused")], kept],
+])("finds nothing where %s", (_, calls, tables) => {
   expect(checkHistory(history(...calls), tables)).toEqual({ lost: [], doubled: [], untrue: [] });
 });
 
-test.each<{ name: string; calls: Call[]; tables: FinalTables; kind: "lost" | "doubled" | "untrue" }>([
-  { name: "a plant is back that was deleted", calls: [call("a", "deleted")], tables: kept, kind: "lost" },
-  { name: "a plant is gone without a record", calls: [], tables: deletedBy(), kind: "lost" },
-  {
-    name: "a plant is there beside its record",
-    calls: [call("a", "deleted")],
-    tables: { ...deletedBy("a"), plants: new Set([1]) },
-    kind: "lost",
-  },
-  {
-    name: "a plant has two records",
-    calls: [call("a", "deleted"), call("b", "unknown")],
-    tables: deletedBy("a", "b"),
-    kind: "doubled",
-  },
-  { name: "a record is of a call that nobody made", calls: [], tables: deletedBy("x"), kind: "doubled" },
-  {
-    name: "two callers are told that they deleted",
-    calls: [call("a", "deleted"), call("b", "deleted", 5)],
-    tables: deletedBy("a"),
-    kind: "untrue",
-  },
-  { name: "a plant is not found that is there", calls: [call("a", "not found")], tables: kept, kind: "untrue" },
-  {
-    name: "a plant is not found before it is deleted",
-    calls: [call("a", "not found"), call("b", "deleted", 5)],
-    tables: deletedBy("b"),
-    kind: "untrue",
-  },
-  {
-    name: "a call does not find what it has deleted",
-    calls: [call("a", "not found")],
-    tables: deletedBy("a"),
-    kind: "untrue",
-  },
-  { name: "a call is refused that has deleted", calls: [call("a", "refused")], tables: deletedBy("a"), kind: "untrue" },
-])("finds that $name", ({ calls, tables, kind }) => {
+test.each<[name: string, calls: Call[], tables: FinalTables, kind: "lost" | "doubled" | "untrue"]>([
+  ["a plant is back that was deleted", [call("a", "deleted")], kept, "lost"],
+  ["a plant is gone without a record", [], deletedBy(), "lost"],
+  ["a plant is there beside its record", [call("a", "deleted")], { ...deletedBy("a"), plants: new Set([1]) }, "lost"],
+  ["a plant has two records", [call("a", "deleted"), call("b", "unknown")], deletedBy("a", "b"), "doubled"],
+  ["a record is of a call that nobody made", [], deletedBy("x"), "doubled"],
+  ["two callers are told that they deleted", [call("a", "deleted"), call("b", "deleted", 5)], deletedBy("a"), "untrue"],
+  ["a plant is not found that is there", [call("a", "not found")], kept, "untrue"],
+  [
+    "a plant is not found before it is deleted",
+    [call("a", "not found"), call("b", "deleted", 5)],
+    deletedBy("b"),
+    "untrue",
+  ],
+  ["a call does not find what it has deleted", [call("a", "not found")], deletedBy("a"), "untrue"],
+  ["a call is refused that has deleted", [call("a", "refused")], deletedBy("a"), "untrue"],
+])("finds that %s", (_, calls, tables, kind) => {
   expect(checkHistory(history(...calls), tables)).toMatchObject({ [kind]: [expect.any(String)] });
 });
 

@@ -216,28 +216,20 @@ describe("the handler in a server of HTTP/1.1", () => {
     const inAnotherCoding = requestRefused("1.1", ["transfer-encoding: gzip, chunked"], "0\r\n\r\n");
 
     test.each([
-      { name: "in another coding", request: inAnotherCoding, want: "400" },
-      {
-        name: "in another coding, to be kept alive",
-        request: requestRefused("1.1", ["connection: keep-alive", "transfer-encoding: gzip, chunked"], "0\r\n\r\n"),
-        want: "400",
-      },
-      {
-        name: "in chunks over HTTP/1.0",
-        request: requestRefused("1.0", ["connection: keep-alive", "transfer-encoding: chunked"], "0\r\n\r\n"),
-        want: "400",
-      },
-      {
-        name: "that is not admitted",
-        request: requestRefused("1.1", ["transfer-encoding: chunked"], "0\r\n\r\n"),
-        want: "401",
-      },
-      {
-        name: "that waits to be continued",
-        request: requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""),
-        want: "401",
-      },
-    ])("to an empty body $name", async ({ request, want }) => {
+      ["in another coding", inAnotherCoding, "400"],
+      [
+        "in another coding, to be kept alive",
+        requestRefused("1.1", ["connection: keep-alive", "transfer-encoding: gzip, chunked"], "0\r\n\r\n"),
+        "400",
+      ],
+      [
+        "in chunks over HTTP/1.0",
+        requestRefused("1.0", ["connection: keep-alive", "transfer-encoding: chunked"], "0\r\n\r\n"),
+        "400",
+      ],
+      ["that is not admitted", requestRefused("1.1", ["transfer-encoding: chunked"], "0\r\n\r\n"), "401"],
+      ["that waits to be continued", requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""), "401"],
+    ])("to an empty body %s", async (_, request, want) => {
       const { handler, watered } = createBeds();
       const server = createHttp1(handler).on("checkContinue", handler);
       const { hostname, port } = new URL(await listenOnLoopback(server));

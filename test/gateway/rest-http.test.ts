@@ -198,20 +198,12 @@ describe.each(carriers)("REST over %s", (carrier) => {
   });
 
   test.each([
-    { why: "an answer", request: get("/v1/query", ["origin", shop]), httpStatus: 200 },
-    { why: "a refusal", request: get("/v1/int64/x", ["origin", shop]), httpStatus: 400 },
-    { why: "a path that is nowhere", request: get("/nowhere", ["origin", shop]), httpStatus: 404 },
-    {
-      why: "a method that is not allowed",
-      request: { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" },
-      httpStatus: 405,
-    },
-    {
-      why: "an OPTIONS that is no preflight",
-      request: { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" },
-      httpStatus: 405,
-    },
-  ])("lets a listed origin read $why", async ({ request, httpStatus }) => {
+    ["an answer", get("/v1/query", ["origin", shop]), 200],
+    ["a refusal", get("/v1/int64/x", ["origin", shop]), 400],
+    ["a path that is nowhere", get("/nowhere", ["origin", shop]), 404],
+    ["a method that is not allowed", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
+    ["an OPTIONS that is no preflight", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
+  ])("lets a listed origin read %s", async (_, request, httpStatus) => {
     const answer = await exchange(carrier, request);
     expect(answer.httpStatus).toBe(httpStatus);
     expect(headerOf(answer)).toMatchObject({

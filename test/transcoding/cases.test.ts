@@ -44,28 +44,20 @@ test("a line is a case", () => {
 });
 
 test.each([
-  { what: "text that is no JSON", line: "{", says: "not JSON" },
-  { what: "a list", line: "[]", says: "not an object" },
-  { what: "a member that nobody knows", line: { ...good, needz: [] }, says: "unknown member needz" },
-  { what: "no sentence", line: { ...good, sentence: "" }, says: "sentence is missing" },
-  { what: "no id", line: { ...good, id: undefined }, says: "id is missing" },
-  { what: "another level", line: { ...good, level: "may" }, says: "level is neither" },
-  { what: "a need that nobody knows", line: { ...good, needs: ["magic"] }, says: "needs something" },
-  {
-    what: "two bodies",
-    line: { ...good, request: { method: "GET", target: "/", json: "", text: "" } },
-    says: "request",
-  },
-  { what: "no target", line: { ...good, request: { method: "GET" } }, says: "request" },
-  {
-    what: "a field without a value",
-    line: { ...good, request: { ...good.request, header: [["a"]] } },
-    says: "request",
-  },
-  { what: "no expectation", line: { ...good, expect: {} }, says: "expect is no" },
-  { what: "a status that is none", line: { ...good, expect: { refused: ["9xx"] } }, says: "expect is no" },
-  { what: "an alternative that is none", line: { ...good, or: [{ rpc: "A" }] }, says: "or is no" },
-])("$what is no case", ({ line, says }) => {
+  ["text that is no JSON", "{", "not JSON"],
+  ["a list", "[]", "not an object"],
+  ["a member that nobody knows", { ...good, needz: [] }, "unknown member needz"],
+  ["no sentence", { ...good, sentence: "" }, "sentence is missing"],
+  ["no id", { ...good, id: undefined }, "id is missing"],
+  ["another level", { ...good, level: "may" }, "level is neither"],
+  ["a need that nobody knows", { ...good, needs: ["magic"] }, "needs something"],
+  ["two bodies", { ...good, request: { method: "GET", target: "/", json: "", text: "" } }, "request"],
+  ["no target", { ...good, request: { method: "GET" } }, "request"],
+  ["a field without a value", { ...good, request: { ...good.request, header: [["a"]] } }, "request"],
+  ["no expectation", { ...good, expect: {} }, "expect is no"],
+  ["a status that is none", { ...good, expect: { refused: ["9xx"] } }, "expect is no"],
+  ["an alternative that is none", { ...good, or: [{ rpc: "A" }] }, "or is no"],
+])("%s is no case", (_, line, says) => {
   const text = typeof line === "string" ? line : JSON.stringify(line);
   expect(() => parseCase(text, "g", "g:1")).toThrow(`g:1: ${says}`);
 });

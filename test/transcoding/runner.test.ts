@@ -84,50 +84,38 @@ function endless(socket: Socket, head: string, text = "x"): void {
 const echo = JSON.stringify({ rpc: "Query", message: "{}" });
 const ok = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 
-test.each<{ what: string; server: (socket: Socket) => void; says: string }>([
-  { what: "closes each connection", server: (socket) => socket.destroy(), says: "closed" },
-  { what: "closes each connection after the request", server: sending(""), says: "before an answer" },
-  { what: "speaks something else", server: sending("220 mail.example ESMTP\r\n"), says: "does not speak HTTP" },
-  { what: "sends a status that is none", server: sending("HTTP/1.1 abc\r\n\r\n"), says: "bad status line" },
-  {
-    what: "sends a header line that is none",
-    server: sending("HTTP/1.1 200 OK\r\nx\r\n\r\n"),
-    says: "bad header line",
-  },
-  { what: "sends a header without an end", server: (s) => endless(s, ok), says: "header of more than 65536 bytes" },
-  {
-    what: "sends interim answers without an end",
-    server: (s) => endless(s, "", "HTTP/1.1 103 \r\n\r\n"),
-    says: "does not stop to answer",
-  },
-  { what: "sends 100 MB and more", server: (s) => endless(s, `${ok}\r\n`), says: "more than 1048576 bytes" },
-  {
-    what: "announces 100 MB and sends them",
-    server: (s) => endless(s, `${ok}content-length: 100000000\r\n\r\n`),
-    says: "more than 1048576 bytes",
-  },
-  {
-    what: "sends chunks that are none",
-    server: sending(`${ok}transfer-encoding: chunked\r\n\r\nzz\r\n`),
-    says: "bad chunk",
-  },
-  { what: "announces a length that is none", server: sending(`${ok}content-length: 1e3\r\n\r\n`), says: "a length of" },
-  {
-    what: "announces two lengths",
-    server: sending(`${ok}content-length: ${echo.length}\r\ncontent-length: 5\r\n\r\n${echo}`),
-    says: "announced two lengths",
-  },
-  {
-    what: "breaks off behind JSON that can be read",
-    server: sending(`${ok}content-length: 500\r\n\r\n${echo}`),
-    says: "broke off behind 30 bytes",
-  },
-  {
-    what: "breaks off between chunks",
-    server: sending(`${ok}transfer-encoding: chunked\r\n\r\n${echo.length.toString(16)}\r\n${echo}\r\n`),
-    says: "broke off behind 30 bytes",
-  },
-])("a server that $what fails its case", async ({ server, says }) => {
+test.each<[what: string, server: (socket: Socket) => void, says: string]>([
+  ["closes each connection", (socket) => socket.destroy(), "closed"],
+  ["closes each connection after the request", sending(""), "before an answer"],
+  ["speaks something else", sending("220 mail.example ESMTP\r\n"), "does not speak HTTP"],
+  ["sends a status that is none", sending("HTTP/1.1 abc\r\n\r\n"), "bad status line"],
+  ["sends a header line that is none", sending("HTTP/1.1 200 OK\r\nx\r\n\r\n"), "bad header line"],
+  ["sends a header without an end", (s) => endless(s, ok), "header of more than 65536 bytes"],
+  ["sends interim answers without an end", (s) => endless(s, "", "HTTP/1.1 103 \r\n\r\n"), "does not stop to answer"],
+  ["sends 100 MB and more", (s) => endless(s, `${ok}\r\n`), "more than 1048576 bytes"],
+  [
+    "announces 100 MB and sends them",
+    (s) => endless(s, `${ok}content-length: 100000000\r\n\r\n`),
+    "more than 1048576 bytes",
+  ],
+  ["sends chunks that are none", sending(`${ok}transfer-encoding: chunked\r\n\r\nzz\r\n`), "bad chunk"],
+  ["announces a length that is none", sending(`${ok}content-length: 1e3\r\n\r\n`), "a length of"],
+  [
+    "announces two lengths",
+    sending(`${ok}content-length: ${echo.length}\r\ncontent-length: 5\r\n\r\n${echo}`),
+    "announced two lengths",
+  ],
+  [
+    "breaks off behind JSON that can be read",
+    sending(`${ok}content-length: 500\r\n\r\n${echo}`),
+    "broke off behind 30 bytes",
+  ],
+  [
+    "breaks off between chunks",
+    sending(`${ok}transfer-encoding: chunked\r\n\r\n${echo.length.toString(16)}\r\n${echo}\r\n`),
+    "broke off behind 30 bytes",
+  ],
+])("a server that %s fails its case", async (_, server, says) => {
   await using served = await serve(server);
   const [result] = await runAgainst(served.url, some("query.none"));
   expect(result?.outcome).toBe("fail");

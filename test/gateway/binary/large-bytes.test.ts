@@ -49,25 +49,17 @@ const requiredBytes = messageOf({
 });
 
 describe("a message with large bytes", () => {
-  test.each<{ name: string; desc: DescMessage; init: Record<string, unknown> }>([
-    { name: "alone", desc: SinkSchema, init: { fBytes: bytesOf(large) } },
-    { name: "one byte less", desc: SinkSchema, init: { fBytes: bytesOf(large - 1) } },
-    {
-      name: "between others",
-      desc: SinkSchema,
-      init: { fString: "a", fBytes: bytesOf(large), ids: [1n], nested: { text: "b" } },
-    },
-    { name: "beside an unknown field", desc: SinkSchema, init: { fBytes: bytesOf(large), $unknown: [unknown] } },
-    { name: "of a repeated field", desc: SinkSchema, init: { blobs: [bytesOf(large)] } },
-    { name: "of a oneof", desc: SinkSchema, init: { choice: { case: "choiceBytes", value: bytesOf(large) } } },
-    { name: "of a message inside", desc: SinkSchema, init: { child: { fBytes: bytesOf(large) } } },
-    {
-      name: "with explicit presence",
-      desc: UninterpretedOptionSchema,
-      init: { identifierValue: "a", stringValue: bytesOf(large) },
-    },
-    { name: "that are required", desc: requiredBytes, init: { f: bytesOf(large) } },
-  ])("is as long as protobuf-es writes it, and reads the same, $name", ({ desc, init }) => {
+  test.each<[name: string, desc: DescMessage, init: Record<string, unknown>]>([
+    ["alone", SinkSchema, { fBytes: bytesOf(large) }],
+    ["one byte less", SinkSchema, { fBytes: bytesOf(large - 1) }],
+    ["between others", SinkSchema, { fString: "a", fBytes: bytesOf(large), ids: [1n], nested: { text: "b" } }],
+    ["beside an unknown field", SinkSchema, { fBytes: bytesOf(large), $unknown: [unknown] }],
+    ["of a repeated field", SinkSchema, { blobs: [bytesOf(large)] }],
+    ["of a oneof", SinkSchema, { choice: { case: "choiceBytes", value: bytesOf(large) } }],
+    ["of a message inside", SinkSchema, { child: { fBytes: bytesOf(large) } }],
+    ["with explicit presence", UninterpretedOptionSchema, { identifierValue: "a", stringValue: bytesOf(large) }],
+    ["that are required", requiredBytes, { f: bytesOf(large) }],
+  ])("is as long as protobuf-es writes it, and reads the same, %s", (_, desc, init) => {
     const message = create(desc, init);
     const bytes = createBinaryWriter(desc, undefined)(message);
     expect(bytes).toHaveLength(toBinary(desc, message).byteLength);

@@ -61,33 +61,13 @@ const unreadableErrors = [
 const lenient = (): boolean => true;
 
 describe("a callback that fails", () => {
-  test.each<{ name: string; options: Partial<GatewayOptions>; what: string }>([
-    {
-      name: "in onAnswer by throwing",
-      options: { rest: { lenient }, onAnswer: throws(failure) },
-      what: "onAnswer has failed",
-    },
-    {
-      name: "in onAnswer by rejecting",
-      options: { rest: { lenient }, onAnswer: rejects(failure) },
-      what: "onAnswer has failed",
-    },
-    {
-      name: "in onRequest by throwing",
-      options: { rest: { lenient }, onRequest: throws(failure) },
-      what: "onRequest has failed",
-    },
-    {
-      name: "in onIgnored by throwing",
-      options: { rest: { lenient, onIgnored: throws(failure) } },
-      what: "rest.onIgnored has failed",
-    },
-    {
-      name: "in onIgnored by rejecting",
-      options: { rest: { lenient, onIgnored: rejects(failure) } },
-      what: "rest.onIgnored has failed",
-    },
-  ])("$name changes no answer and is reported once", async ({ options, what }) => {
+  test.each<[name: string, options: Partial<GatewayOptions>, what: string]>([
+    ["in onAnswer by throwing", { rest: { lenient }, onAnswer: throws(failure) }, "onAnswer has failed"],
+    ["in onAnswer by rejecting", { rest: { lenient }, onAnswer: rejects(failure) }, "onAnswer has failed"],
+    ["in onRequest by throwing", { rest: { lenient }, onRequest: throws(failure) }, "onRequest has failed"],
+    ["in onIgnored by throwing", { rest: { lenient, onIgnored: throws(failure) } }, "rest.onIgnored has failed"],
+    ["in onIgnored by rejecting", { rest: { lenient, onIgnored: rejects(failure) } }, "rest.onIgnored has failed"],
+  ])("%s changes no answer and is reported once", async (_, options, what) => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...options, ...collecting(faults) });
     for (const version of [...both, ...both]) {

@@ -27,48 +27,36 @@ function firstDue(wait: Partial<Waited>, ms: number): readonly [Due, number] {
 const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = defaultLimits;
 
 describe("a connection of HTTP/1.1 that waits", () => {
-  test.each<{ name: string; wait: Partial<Waited>; want: readonly [Due, number] }>([
-    { name: "for a request is ended when it is idle", wait: { stage: "head" }, want: ["end", idleTimeoutMs] },
-    {
-      name: "for a request, and is old, is ended soon",
-      wait: { stage: "head", retired: true },
-      want: ["end", retiredIdleMs],
-    },
-    {
-      name: "for a head, and is old, goes on",
-      wait: { stage: "head", headBegun: true, retired: true },
-      want: ["refuse", headerTimeoutMs],
-    },
-    { name: "for a head", wait: { stage: "head", headBegun: true }, want: ["refuse", headerTimeoutMs] },
-    { name: "for a body", wait: { stage: "body" }, want: ["refuse", requestTimeoutMs] },
-    { name: "for a client to end its side", wait: { stage: "over" }, want: ["cut", lingerMsMax] },
-    {
-      name: "for a client to take its answer cuts it off",
-      wait: { congested: true, stalledMs: idleTimeoutMs },
-      want: ["cut", 0],
-    },
-    {
-      name: "for a client to take its answer goes on while it takes some",
-      wait: { congested: true, stalledMs: idleTimeoutMs - 1 },
-      want: ["nothing", 3_600_000],
-    },
-    { name: "for a slow handler goes on", wait: {}, want: ["nothing", 3_600_000] },
-    {
-      name: "for a handler asks a client that has ended its side",
-      wait: { clientEnded: true, canProbe: true },
-      want: ["probe", lookEveryMs],
-    },
-    {
-      name: "for a handler gives a client of HTTP/1.0 that has ended its side a while",
-      wait: { clientEnded: true },
-      want: ["refuse", lingerMsMax],
-    },
-    {
-      name: "for more of an answer gives up a client that has ended its side",
-      wait: { clientEnded: true, begun: true },
-      want: ["refuse", lookEveryMs],
-    },
-  ])("$name", ({ wait, want }) => {
+  test.each<[name: string, wait: Partial<Waited>, want: readonly [Due, number]]>([
+    ["for a request is ended when it is idle", { stage: "head" }, ["end", idleTimeoutMs]],
+    ["for a request, and is old, is ended soon", { stage: "head", retired: true }, ["end", retiredIdleMs]],
+    ["for a head, and is old, goes on", { stage: "head", headBegun: true, retired: true }, ["refuse", headerTimeoutMs]],
+    ["for a head", { stage: "head", headBegun: true }, ["refuse", headerTimeoutMs]],
+    ["for a body", { stage: "body" }, ["refuse", requestTimeoutMs]],
+    ["for a client to end its side", { stage: "over" }, ["cut", lingerMsMax]],
+    ["for a client to take its answer cuts it off", { congested: true, stalledMs: idleTimeoutMs }, ["cut", 0]],
+    [
+      "for a client to take its answer goes on while it takes some",
+      { congested: true, stalledMs: idleTimeoutMs - 1 },
+      ["nothing", 3_600_000],
+    ],
+    ["for a slow handler goes on", {}, ["nothing", 3_600_000]],
+    [
+      "for a handler asks a client that has ended its side",
+      { clientEnded: true, canProbe: true },
+      ["probe", lookEveryMs],
+    ],
+    [
+      "for a handler gives a client of HTTP/1.0 that has ended its side a while",
+      { clientEnded: true },
+      ["refuse", lingerMsMax],
+    ],
+    [
+      "for more of an answer gives up a client that has ended its side",
+      { clientEnded: true, begun: true },
+      ["refuse", lookEveryMs],
+    ],
+  ])("%s", (_, wait, want) => {
     expect(firstDue(wait, want[1])).toEqual(want);
   });
 

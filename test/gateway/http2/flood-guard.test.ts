@@ -27,14 +27,11 @@ import {
   windowUpdateFrame,
 } from "../../support/http2/http2-requests.ts";
 
-interface Flood {
-  readonly name: string;
-  readonly limits: Partial<Http2Limits>;
-  /** What is sent for each `i` from 0 on; the streams it opens are 3 + 2i. Stream 1 is open all the time. */
-  readonly wave: (i: number) => readonly Frame[];
-  /** How many waves are let pass. */
-  readonly passing: number;
-}
+/** What is sent for each `i` from 0 on; the streams it opens are 3 + 2i. Stream 1 is open all the time. */
+type Wave = (i: number) => readonly Frame[];
+
+/** Waves, of which as many pass as the last number says. */
+type Flood = [name: string, limits: Partial<Http2Limits>, wave: Wave, passing: number];
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const pingAck = frame(frameType.ping, frameFlag.ack, 0, Buffer.alloc(8));
@@ -42,104 +39,68 @@ const priorityFrame = frame(frameType.priority, 0, 1, Buffer.concat([uint32(0), 
 const malformed = (streamId: number): Frame => begun(streamId, ["Upper", "case"]);
 
 const floods: readonly Flood[] = [
-  {
-    name: "streams that are opened and reset (CVE-2023-44487)",
-    limits: { resets: 5 },
-    wave: (i) => [begun(3 + 2 * i), resetFrame(3 + 2 * i, 8)],
-    passing: 5,
-  },
-  {
-    name: "streams that are reset, once they are more than half of those that were opened",
-    limits: { resets: 5 },
+  [
+    "streams that are opened and reset (CVE-2023-44487)",
+    { resets: 5 },
+    (i) => [begun(3 + 2 * i), resetFrame(3 + 2 * i, 8)],
+    5,
+  ],
+  [
+    "streams that are reset, once they are more than half of those that were opened",
+    { resets: 5 },
     // 19 and the one that is open all the time are not reset.
-    wave: (i) => (i < 19 ? [whole(3 + 2 * i)] : [begun(3 + 2 * i), resetFrame(3 + 2 * i, 8)]),
-    passing: 19 + 20,
-  },
-  { name: "streams that are malformed", limits: { resets: 5 }, wave: (i) => [malformed(3 + 2 * i)], passing: 5 },
-  {
-    name: "streams that make us reset them",
-    limits: { resets: 5 },
-    wave: (i) => [begun(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 0)],
-    passing: 5,
-  },
-  {
-    name: "streams above the limit",
-    limits: { resets: 5, concurrentStreams: 1 },
-    wave: (i) => [whole(3 + 2 * i)],
-    passing: 5,
-  },
-  { name: "SETTINGS", limits: { settings: 10 }, wave: () => [settingFrame(4, 100)], passing: 8 },
-  {
-    name: "acknowledgements of SETTINGS",
-    limits: { settings: 10 },
-    wave: () => [frame(frameType.settings, frameFlag.ack, 0)],
-    passing: 8,
-  },
-  { name: "PING", limits: { pings: 5 }, wave: () => [ping], passing: 5 },
-  { name: "acknowledgements of PING", limits: { pings: 5 }, wave: () => [pingAck], passing: 5 },
-  { name: "empty DATA", limits: { emptyData: 5 }, wave: () => [dataFrame(1, Buffer.alloc(0))], passing: 5 },
-  {
-    name: "DATA of nothing but padding",
-    limits: { emptyData: 5 },
-    wave: () => [frame(frameType.data, frameFlag.padded, 1, Buffer.from([1, 0]))],
-    passing: 5,
-  },
+    (i) => (i < 19 ? [whole(3 + 2 * i)] : [begun(3 + 2 * i), resetFrame(3 + 2 * i, 8)]),
+    19 + 20,
+  ],
+  ["streams that are malformed", { resets: 5 }, (i) => [malformed(3 + 2 * i)], 5],
+  ["streams that make us reset them", { resets: 5 }, (i) => [begun(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 0)], 5],
+  ["streams above the limit", { resets: 5, concurrentStreams: 1 }, (i) => [whole(3 + 2 * i)], 5],
+  ["SETTINGS", { settings: 10 }, () => [settingFrame(4, 100)], 8],
+  ["acknowledgements of SETTINGS", { settings: 10 }, () => [frame(frameType.settings, frameFlag.ack, 0)], 8],
+  ["PING", { pings: 5 }, () => [ping], 5],
+  ["acknowledgements of PING", { pings: 5 }, () => [pingAck], 5],
+  ["empty DATA", { emptyData: 5 }, () => [dataFrame(1, Buffer.alloc(0))], 5],
+  [
+    "DATA of nothing but padding",
+    { emptyData: 5 },
+    () => [frame(frameType.data, frameFlag.padded, 1, Buffer.from([1, 0]))],
+    5,
+  ],
   // Each stream makes room for two; there is one.
-  { name: "PRIORITY", limits: { ignoredFrames: 5 }, wave: () => [priorityFrame], passing: 7 },
-  { name: "frames that nobody knows", limits: { ignoredFrames: 5 }, wave: () => [frame(0x55, 0, 0)], passing: 7 },
+  ["PRIORITY", { ignoredFrames: 5 }, () => [priorityFrame], 7],
+  ["frames that nobody knows", { ignoredFrames: 5 }, () => [frame(0x55, 0, 0)], 7],
   // Two streams make room for four.
-  {
-    name: "DATA for a stream that we have reset",
-    limits: { ignoredFrames: 5 },
-    wave: (i) => [i === 0 ? malformed(3) : dataFrame(3, Buffer.from("x"))],
-    passing: 1 + 9,
-  },
-  {
-    name: "resets of a stream that is over",
-    limits: { ignoredFrames: 5 },
-    wave: (i) => [i === 0 ? whole(3) : resetFrame(3, 8)],
-    passing: 1 + 9,
-  },
-  {
-    name: "GOAWAY",
-    limits: { ignoredFrames: 5 },
-    wave: () => [frame(frameType.goAway, 0, 0, Buffer.alloc(8))],
-    passing: 7,
-  },
-  {
-    name: "WINDOW_UPDATE for the connection",
-    limits: { windowUpdates: 5 },
-    wave: () => [windowUpdateFrame(0, 1)],
-    passing: 7,
-  },
-  {
-    name: "WINDOW_UPDATE for a stream",
-    limits: { windowUpdates: 5 },
-    wave: () => [windowUpdateFrame(1, 1)],
-    passing: 7,
-  },
-  {
-    name: "WINDOW_UPDATE, three with each stream",
-    limits: { windowUpdates: 5 },
-    wave: (i) => [whole(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 1), windowUpdateFrame(0, 1), windowUpdateFrame(0, 1)],
-    passing: 7,
-  },
+  [
+    "DATA for a stream that we have reset",
+    { ignoredFrames: 5 },
+    (i) => [i === 0 ? malformed(3) : dataFrame(3, Buffer.from("x"))],
+    1 + 9,
+  ],
+  ["resets of a stream that is over", { ignoredFrames: 5 }, (i) => [i === 0 ? whole(3) : resetFrame(3, 8)], 1 + 9],
+  ["GOAWAY", { ignoredFrames: 5 }, () => [frame(frameType.goAway, 0, 0, Buffer.alloc(8))], 7],
+  ["WINDOW_UPDATE for the connection", { windowUpdates: 5 }, () => [windowUpdateFrame(0, 1)], 7],
+  ["WINDOW_UPDATE for a stream", { windowUpdates: 5 }, () => [windowUpdateFrame(1, 1)], 7],
+  [
+    "WINDOW_UPDATE, three with each stream",
+    { windowUpdates: 5 },
+    (i) => [whole(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 1), windowUpdateFrame(0, 1), windowUpdateFrame(0, 1)],
+    7,
+  ],
 ];
 
-function waves({ wave }: Flood, from: number, to: number): Frame[] {
+function waves(wave: Wave, from: number, to: number): Frame[] {
   return Array.from({ length: to - from }, (_, i) => wave(from + i)).flat();
 }
 
 describe("a flood of", () => {
-  test.each(floods)("$name ends the connection, and not before it is one", async (flood) => {
-    const { limits, passing } = flood;
+  test.each(floods)("%s ends the connection, and not before it is one", async (_, limits, wave, passing) => {
     const serve = echoUnlessHeld;
     await using engine = await startEngine({ serve, limits });
     using connection = await openFrames(engine.address);
-    connection.send(begun(1, hold), ...waves(flood, 0, passing));
+    connection.send(begun(1, hold), ...waves(wave, 0, passing));
     // Asked by a frame that is not the one that is counted.
     expect(await isAlive(connection, limits.pings === undefined ? ping : frame(frameType.settings, 0, 0))).toBe(true);
-    connection.send(...waves(flood, passing, passing + 1));
+    connection.send(...waves(wave, passing, passing + 1));
     expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.enhanceYourCalm));
   });
 

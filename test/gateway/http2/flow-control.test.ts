@@ -53,40 +53,31 @@ describe("whatever the order in which streams go on and windows are opened", () 
 
 describe("the connection's window", () => {
   test.each([
-    {
-      name: "is reset by the client",
-      leave: (id: number) => [begun(id, hold), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)],
-    },
-    {
-      name: "is refused for its length",
-      leave: (id: number) => [
-        begun(id, hold, ["content-length", String(4 * pieceBytes - 1)]),
-        ...bodyFrames(id, pieceBytes),
-      ],
-    },
-    {
-      name: "is refused for its header",
-      leave: (id: number) => [begun(id, ["Upper", "case"]), ...bodyFrames(id, pieceBytes)],
-    },
-    {
-      name: "is refused for an update of nothing",
-      leave: (id: number) => [begun(id, hold), windowUpdateFrame(id, 0), ...bodyFrames(id, pieceBytes)],
-    },
-    {
-      name: "sends nothing but padding",
-      leave: (id: number) => [
+    ["is reset by the client", (id: number) => [begun(id, hold), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)]],
+    [
+      "is refused for its length",
+      (id: number) => [begun(id, hold, ["content-length", String(4 * pieceBytes - 1)]), ...bodyFrames(id, pieceBytes)],
+    ],
+    ["is refused for its header", (id: number) => [begun(id, ["Upper", "case"]), ...bodyFrames(id, pieceBytes)]],
+    [
+      "is refused for an update of nothing",
+      (id: number) => [begun(id, hold), windowUpdateFrame(id, 0), ...bodyFrames(id, pieceBytes)],
+    ],
+    [
+      "sends nothing but padding",
+      (id: number) => [
         begun(id, hold),
         ...Array.from({ length: (4 * pieceBytes) / 250 }, () =>
           frame(frameType.data, frameFlag.padded, id, Buffer.concat([Buffer.from([249]), Buffer.alloc(249)])),
         ),
         resetFrame(id, 8),
       ],
-    },
-    {
-      name: "is used up and never answered",
-      leave: (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)],
-    },
-  ])("is as wide as before behind a stream that $name", async ({ leave }) => {
+    ],
+    [
+      "is used up and never answered",
+      (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)],
+    ],
+  ])("is as wide as before behind a stream that %s", async (_, leave) => {
     const used: string[] = [];
     await using engine = await startEngine({
       serve: (stream, head) => {

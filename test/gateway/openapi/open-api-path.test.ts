@@ -3,61 +3,46 @@ import { shapeOf, toOpenApiPath } from "../../../src/gateway/openapi/open-api-pa
 import { parsePathTemplate } from "../../../src/gateway/rest/parse-path-template.ts";
 
 test.each([
-  { name: "the root", template: "/", want: "/", parameters: [] },
-  { name: "a variable of one segment", template: "/plants/{id}", want: "/plants/{id}", parameters: ["id field"] },
-  { name: "a variable inside of a message", template: "/v1/{a.b}", want: "/v1/{a_b}", parameters: ["a_b field"] },
-  {
-    name: "two variables whose names would be one",
-    template: "/v1/{a.b}/{a_b}",
-    want: "/v1/{a_b}/{a_b_}",
-    parameters: ["a_b field", "a_b_ field"],
-  },
-  {
-    name: "a variable with one wildcard among its segments",
-    template: "/v1/{name=shelves/*}",
-    want: "/v1/shelves/{shelf}",
-    parameters: ["shelf part"],
-  },
-  {
-    name: "a variable with several wildcards",
-    template: "/v1/{name=shelves/*/books/*}",
-    want: "/v1/shelves/{shelf}/books/{book}",
-    parameters: ["shelf part", "book part"],
-  },
-  {
-    name: "a variable with wildcards behind no literal of its own",
-    template: "/v1/{name=*/*/books/*/*}",
-    want: "/v1/{name_1}/{name_2}/books/{book}/{name_4}",
-    parameters: ["name_1 part", "name_2 part", "book part", "name_4 part"],
-  },
-  {
-    name: "a literal that is no name",
-    template: "/v1/{name=a.b/*/7/*/v1/**}",
-    want: "/v1/a.b/{name_1}/7/{name_2}/v1/{v1}",
-    parameters: ["name_1 part", "name_2 part", "v1 segments"],
-  },
-  {
-    name: "two parts of one name",
-    template: "/v1/{from=shelves/*}/to/{to=shelves/*}",
-    want: "/v1/shelves/{shelf}/to/shelves/{shelf_}",
-    parameters: ["shelf part", "shelf_ part"],
-  },
-  {
-    name: "a variable that takes any number of segments",
-    template: "/v1/{path=**}",
-    want: "/v1/{path}",
-    parameters: ["path segments"],
-  },
-  { name: "a variable without a wildcard", template: "/v1/{name=only}", want: "/v1/only", parameters: [] },
-  {
-    name: "wildcards outside variables",
-    template: "/v1/*/end/*",
-    want: "/v1/{segment_1}/end/{segment_2}",
-    parameters: ["segment_1 part", "segment_2 part"],
-  },
-  { name: "a verb", template: "/v1/{id}:close", want: "/v1/{id}:close", parameters: ["id field"] },
-  { name: "text that needs escapes", template: "/a%2Fb/%2A", want: "/a%2Fb/%2A", parameters: [] },
-])("toOpenApiPath() writes $name", ({ template, want, parameters }) => {
+  ["the root", "/", "/", []],
+  ["a variable of one segment", "/plants/{id}", "/plants/{id}", ["id field"]],
+  ["a variable inside of a message", "/v1/{a.b}", "/v1/{a_b}", ["a_b field"]],
+  ["two variables whose names would be one", "/v1/{a.b}/{a_b}", "/v1/{a_b}/{a_b_}", ["a_b field", "a_b_ field"]],
+  ["a variable with one wildcard among its segments", "/v1/{name=shelves/*}", "/v1/shelves/{shelf}", ["shelf part"]],
+  [
+    "a variable with several wildcards",
+    "/v1/{name=shelves/*/books/*}",
+    "/v1/shelves/{shelf}/books/{book}",
+    ["shelf part", "book part"],
+  ],
+  [
+    "a variable with wildcards behind no literal of its own",
+    "/v1/{name=*/*/books/*/*}",
+    "/v1/{name_1}/{name_2}/books/{book}/{name_4}",
+    ["name_1 part", "name_2 part", "book part", "name_4 part"],
+  ],
+  [
+    "a literal that is no name",
+    "/v1/{name=a.b/*/7/*/v1/**}",
+    "/v1/a.b/{name_1}/7/{name_2}/v1/{v1}",
+    ["name_1 part", "name_2 part", "v1 segments"],
+  ],
+  [
+    "two parts of one name",
+    "/v1/{from=shelves/*}/to/{to=shelves/*}",
+    "/v1/shelves/{shelf}/to/shelves/{shelf_}",
+    ["shelf part", "shelf_ part"],
+  ],
+  ["a variable that takes any number of segments", "/v1/{path=**}", "/v1/{path}", ["path segments"]],
+  ["a variable without a wildcard", "/v1/{name=only}", "/v1/only", []],
+  [
+    "wildcards outside variables",
+    "/v1/*/end/*",
+    "/v1/{segment_1}/end/{segment_2}",
+    ["segment_1 part", "segment_2 part"],
+  ],
+  ["a verb", "/v1/{id}:close", "/v1/{id}:close", ["id field"]],
+  ["text that needs escapes", "/a%2Fb/%2A", "/a%2Fb/%2A", []],
+])("toOpenApiPath() writes %s", (_, template, want, parameters) => {
   const written = toOpenApiPath(parsePathTemplate(template));
   expect({ path: written.path, parameters: written.parameters.map(({ name, covers }) => `${name} ${covers}`) }).toEqual(
     { path: want, parameters },

@@ -85,82 +85,72 @@ function create(body: string, options: RestOptions = rest, contentType = type): 
 
 describe("a file", () => {
   test.each([
-    {
-      name: "is the field of the rule",
-      request: "PUT /files/a",
-      parts: [file("file", "x\r\n--c", "image/png")],
-      given: { name: "a", type: "image/png", data: "x\r\n--c" },
-    },
-    {
-      name: "is a field of the body, beside others",
-      request: "POST /files",
-      parts: [field("name", "a"), file("file", "x", "image/png")],
-      given: { name: "a", type: "image/png", data: "x" },
-    },
-    {
-      name: "comes before its fields",
-      request: "POST /put",
-      parts: [file("file", "x", "image/png"), field("name", "a")],
-      given: { name: "a", type: "image/png", data: "x" },
-    },
-    {
-      name: "comes with a query",
-      request: "POST /put?name=a",
-      parts: [file("file", "x", "image/png")],
-      given: { name: "a", type: "image/png", data: "x" },
-    },
-    {
-      name: "is the whole message, whatever its name",
-      request: "POST /echo",
-      parts: [file("upload", "x", "image/png")],
-      given: { name: "", type: "image/png", data: "x" },
-    },
-    {
-      name: "without a type is bytes",
-      request: "POST /put",
-      parts: [file("file", "x")],
-      given: { name: "", type: "application/octet-stream", data: "x" },
-    },
-    {
-      name: "without a type and a name is text",
-      request: "POST /put",
-      parts: [field("file", "x")],
-      given: { name: "", type: "text/plain", data: "x" },
-    },
-    {
-      name: "may be empty",
-      request: "POST /put",
-      parts: [file("file", "", "text/csv")],
-      given: { name: "", type: "text/csv", data: "" },
-    },
-    {
-      name: "is none where nobody has chosen one",
-      request: "POST /put",
-      parts: [
+    [
+      "is the field of the rule",
+      "PUT /files/a",
+      [file("file", "x\r\n--c", "image/png")],
+      { name: "a", type: "image/png", data: "x\r\n--c" },
+    ],
+    [
+      "is a field of the body, beside others",
+      "POST /files",
+      [field("name", "a"), file("file", "x", "image/png")],
+      { name: "a", type: "image/png", data: "x" },
+    ],
+    [
+      "comes before its fields",
+      "POST /put",
+      [file("file", "x", "image/png"), field("name", "a")],
+      { name: "a", type: "image/png", data: "x" },
+    ],
+    [
+      "comes with a query",
+      "POST /put?name=a",
+      [file("file", "x", "image/png")],
+      { name: "a", type: "image/png", data: "x" },
+    ],
+    [
+      "is the whole message, whatever its name",
+      "POST /echo",
+      [file("upload", "x", "image/png")],
+      { name: "", type: "image/png", data: "x" },
+    ],
+    [
+      "without a type is bytes",
+      "POST /put",
+      [file("file", "x")],
+      { name: "", type: "application/octet-stream", data: "x" },
+    ],
+    [
+      "without a type and a name is text",
+      "POST /put",
+      [field("file", "x")],
+      { name: "", type: "text/plain", data: "x" },
+    ],
+    ["may be empty", "POST /put", [file("file", "", "text/csv")], { name: "", type: "text/csv", data: "" }],
+    [
+      "is none where nobody has chosen one",
+      "POST /put",
+      [
         'Content-Disposition: form-data; name="file"; filename=""\r\nContent-Type: application/octet-stream\r\n\r\n',
         file("file", "x", "a/b"),
       ],
-      given: { name: "", type: "a/b", data: "x" },
-    },
-    {
-      name: "has a name as .NET writes it",
-      request: "POST /put",
-      parts: ["Content-Disposition: form-data; name=file; filename=a.txt; filename*=utf-8''a.txt\r\n\r\nx"],
-      given: { name: "", type: "application/octet-stream", data: "x" },
-    },
-    {
-      name: "has a transfer encoding that changes nothing",
-      request: "POST /put",
-      parts: [`Content-Transfer-Encoding: binary\r\n${file("file", "x", "a/b")}`],
-      given: { name: "", type: "a/b", data: "x" },
-    },
-    {
-      name: "may be missing",
-      request: "POST /put",
-      parts: [field("name", "a")],
-      given: { name: "a", type: undefined, data: "" },
-    },
-  ])("$name", async ({ request, parts, given }) => {
+      { name: "", type: "a/b", data: "x" },
+    ],
+    [
+      "has a name as .NET writes it",
+      "POST /put",
+      ["Content-Disposition: form-data; name=file; filename=a.txt; filename*=utf-8''a.txt\r\n\r\nx"],
+      { name: "", type: "application/octet-stream", data: "x" },
+    ],
+    [
+      "has a transfer encoding that changes nothing",
+      "POST /put",
+      [`Content-Transfer-Encoding: binary\r\n${file("file", "x", "a/b")}`],
+      { name: "", type: "a/b", data: "x" },
+    ],
+    ["may be missing", "POST /put", [field("name", "a")], { name: "a", type: undefined, data: "" }],
+  ])("%s", async (_, request, parts, given) => {
     expect(await send(request, formOf(...parts))).toEqual(given);
   });
 
@@ -320,82 +310,38 @@ describe("a form is refused", () => {
 
   const text = field("f_string", "a");
   test.each([
-    {
-      name: "that has no closing boundary",
-      body: formOf(text).slice(0, -6),
-      message: "it does not end with its boundary",
-    },
-    { name: "that has no boundary at all", body: "a", message: "it does not end with its boundary" },
-    { name: "that has line feeds alone", body: formOf(text).replaceAll("\r", ""), message: "its boundary is followed" },
-    {
-      name: "whose boundary goes on",
-      body: `--bc\r\n${text}\r\n--b--`,
-      message: "its boundary is followed by something",
-    },
-    {
-      name: "that has something behind what looks like its end",
-      body: `--b\r\n${text}\r\n--b--x\r\n--b--`,
-      message: "its boundary is followed by something",
-    },
-    { name: "whose part has no header", body: formOf("\r\na"), message: "a part has no header that ends within 8192" },
-    { name: "whose header does not end", body: formOf("X: 1\r\na"), message: "a part has no header that ends" },
-    {
-      name: "whose header ends in another part",
-      body: formOf("X: 1", text),
-      message: "a part has no header that ends",
-    },
-    { name: "of parts without bytes", body: "--b\r\n\r\n--b--", message: "a part has no header that ends" },
-    {
-      name: "with a header of 100 KB",
-      body: formOf(`X: ${"x".repeat(100_000)}\r\n${text}`),
-      message: "a part has no header",
-    },
-    {
-      name: "with a header that is folded",
-      body: formOf(`X: 1\r\n 2\r\n${text}`),
-      message: "the header of a part is not",
-    },
-    {
-      name: "with a header field twice",
-      body: formOf(`content-disposition: form-data\r\n${text}`),
-      message: "the header of a part",
-    },
-    {
-      name: "with a name twice",
-      body: formOf('Content-Disposition: form-data; name=a; name="b"\r\n\r\n'),
-      message: "the header of a part",
-    },
-    {
-      name: "with a name that does not end",
-      body: formOf('Content-Disposition: form-data; name="a\r\n\r\n'),
-      message: "the header of a part",
-    },
-    {
-      name: "with a part without a name",
-      body: formOf("Content-Disposition: form-data\r\n\r\na"),
-      message: "a part has no name",
-    },
-    {
-      name: "with a part of another kind",
-      body: formOf("Content-Disposition: attachment; name=a\r\n\r\na"),
-      message: "a part has no name",
-    },
-    {
-      name: "with a part that says nothing of itself",
-      body: formOf("Content-Type: text/plain\r\n\r\na"),
-      message: "a part has no name",
-    },
-    {
-      name: "inside a form",
-      body: formOf(`Content-Type: multipart/mixed; boundary=c\r\n${text}`),
-      message: "a part has parts of its own",
-    },
-    {
-      name: "with a transfer encoding",
-      body: formOf(`Content-Transfer-Encoding: base64\r\n${text}`),
-      message: "a part has a transfer encoding",
-    },
-  ])("$name", async ({ body, message }) => {
+    ["that has no closing boundary", formOf(text).slice(0, -6), "it does not end with its boundary"],
+    ["that has no boundary at all", "a", "it does not end with its boundary"],
+    ["that has line feeds alone", formOf(text).replaceAll("\r", ""), "its boundary is followed"],
+    ["whose boundary goes on", `--bc\r\n${text}\r\n--b--`, "its boundary is followed by something"],
+    [
+      "that has something behind what looks like its end",
+      `--b\r\n${text}\r\n--b--x\r\n--b--`,
+      "its boundary is followed by something",
+    ],
+    ["whose part has no header", formOf("\r\na"), "a part has no header that ends within 8192"],
+    ["whose header does not end", formOf("X: 1\r\na"), "a part has no header that ends"],
+    ["whose header ends in another part", formOf("X: 1", text), "a part has no header that ends"],
+    ["of parts without bytes", "--b\r\n\r\n--b--", "a part has no header that ends"],
+    ["with a header of 100 KB", formOf(`X: ${"x".repeat(100_000)}\r\n${text}`), "a part has no header"],
+    ["with a header that is folded", formOf(`X: 1\r\n 2\r\n${text}`), "the header of a part is not"],
+    ["with a header field twice", formOf(`content-disposition: form-data\r\n${text}`), "the header of a part"],
+    ["with a name twice", formOf('Content-Disposition: form-data; name=a; name="b"\r\n\r\n'), "the header of a part"],
+    [
+      "with a name that does not end",
+      formOf('Content-Disposition: form-data; name="a\r\n\r\n'),
+      "the header of a part",
+    ],
+    ["with a part without a name", formOf("Content-Disposition: form-data\r\n\r\na"), "a part has no name"],
+    ["with a part of another kind", formOf("Content-Disposition: attachment; name=a\r\n\r\na"), "a part has no name"],
+    ["with a part that says nothing of itself", formOf("Content-Type: text/plain\r\n\r\na"), "a part has no name"],
+    ["inside a form", formOf(`Content-Type: multipart/mixed; boundary=c\r\n${text}`), "a part has parts of its own"],
+    [
+      "with a transfer encoding",
+      formOf(`Content-Transfer-Encoding: base64\r\n${text}`),
+      "a part has a transfer encoding",
+    ],
+  ])("%s", async (_, body, message) => {
     const answer = await create(body);
     expect(answer).toEqual({
       httpStatus: 400,
@@ -404,52 +350,24 @@ describe("a form is refused", () => {
   });
 
   test.each([
-    {
-      name: "with an unknown field",
-      parts: [field("__proto__", "1"), field("x", "1")],
-      message: 'unknown form fields "__proto__", "x"',
-    },
-    {
-      name: "with a field twice",
-      parts: [field("f_int64", "7"), field("fInt64", "7")],
-      message: "is set more than once",
-    },
-    {
-      name: "with a wrong value",
-      parts: [field("f_int64", "007")],
-      message: 'form field "f_int64": "007" is not an int64',
-    },
-    {
-      name: "with a field of another type",
-      parts: [`Content-Type: application/json\r\n${field("nested", "{}")}`],
-      message: 'form field "nested": its content type is not text/plain',
-    },
-    {
-      name: "with a field in another charset",
-      parts: [`Content-Type: text/plain; charset=latin1\r\n${text}`],
-      message: "its content type is not text/plain in UTF-8",
-    },
-    {
-      name: "that says it is in another charset",
-      parts: [field("_charset_", "iso-8859-1")],
-      message: '"_charset_": is not UTF-8',
-    },
-    {
-      name: "with a file for a field that is none",
-      parts: [file("f_string", "a")],
-      message: 'form field "f_string": is no file',
-    },
-    {
-      name: "with 10,000 parts",
-      parts: Array.from({ length: 10_000 }, () => text),
-      message: "a form has at most 1000 fields",
-    },
-    {
-      name: "with 1,001 parts",
-      parts: Array.from({ length: 1001 }, () => field("tags", "")),
-      message: "at most 1000 fields",
-    },
-  ])("$name", async ({ parts, message }) => {
+    ["with an unknown field", [field("__proto__", "1"), field("x", "1")], 'unknown form fields "__proto__", "x"'],
+    ["with a field twice", [field("f_int64", "7"), field("fInt64", "7")], "is set more than once"],
+    ["with a wrong value", [field("f_int64", "007")], 'form field "f_int64": "007" is not an int64'],
+    [
+      "with a field of another type",
+      [`Content-Type: application/json\r\n${field("nested", "{}")}`],
+      'form field "nested": its content type is not text/plain',
+    ],
+    [
+      "with a field in another charset",
+      [`Content-Type: text/plain; charset=latin1\r\n${text}`],
+      "its content type is not text/plain in UTF-8",
+    ],
+    ["that says it is in another charset", [field("_charset_", "iso-8859-1")], '"_charset_": is not UTF-8'],
+    ["with a file for a field that is none", [file("f_string", "a")], 'form field "f_string": is no file'],
+    ["with 10,000 parts", Array.from({ length: 10_000 }, () => text), "a form has at most 1000 fields"],
+    ["with 1,001 parts", Array.from({ length: 1001 }, () => field("tags", "")), "at most 1000 fields"],
+  ])("%s", async (_, parts, message) => {
     expect(await create(formOf(...parts))).toEqual({ httpStatus: 400, message: expect.stringContaining(message) });
   });
 
@@ -473,49 +391,29 @@ describe("a form is refused", () => {
   });
 
   test.each([
-    {
-      name: "with two files",
-      request: "POST /put",
-      parts: [file("file", "a"), file("file", "b")],
-      message: '"file": is a second file',
-    },
-    {
-      name: "with two files for a message",
-      request: "POST /echo",
-      parts: [file("a", "a"), file("b", "b")],
-      message: '"b": is a second file',
-    },
-    {
-      name: "with a field of the path",
-      request: "PUT /files/a",
-      parts: [field("name", "a")],
-      message: '"name": is bound by the path',
-    },
-    {
-      name: "with a field of the query",
-      request: "POST /put?name=a",
-      parts: [field("name", "a")],
-      message: 'query parameter "name": is set more than once',
-    },
-    {
-      name: "with a part of a file",
-      request: "POST /put",
-      parts: [field("file.content_type", "a/b")],
-      message: '"file.content_type": is part of a file',
-    },
-    {
-      name: "with a file whose type the path has",
-      request: "POST /types/a",
-      parts: [file("file", "a")],
-      message: '"file": is bound by the path',
-    },
-    {
-      name: "with a file whose type is none",
-      request: "POST /put",
-      parts: [file("file", "a", "png")],
-      message: '"file": its content type is no media type',
-    },
-  ])("$name", async ({ request, parts, message }) => {
+    ["with two files", "POST /put", [file("file", "a"), file("file", "b")], '"file": is a second file'],
+    ["with two files for a message", "POST /echo", [file("a", "a"), file("b", "b")], '"b": is a second file'],
+    ["with a field of the path", "PUT /files/a", [field("name", "a")], '"name": is bound by the path'],
+    [
+      "with a field of the query",
+      "POST /put?name=a",
+      [field("name", "a")],
+      'query parameter "name": is set more than once',
+    ],
+    [
+      "with a part of a file",
+      "POST /put",
+      [field("file.content_type", "a/b")],
+      '"file.content_type": is part of a file',
+    ],
+    ["with a file whose type the path has", "POST /types/a", [file("file", "a")], '"file": is bound by the path'],
+    [
+      "with a file whose type is none",
+      "POST /put",
+      [file("file", "a", "png")],
+      '"file": its content type is no media type',
+    ],
+  ])("%s", async (_, request, parts, message) => {
     expect(await send(request, formOf(...parts))).toEqual({
       httpStatus: 400,
       message: expect.stringContaining(message),

@@ -3,37 +3,22 @@ import { callerProtocol, readRpcContentType } from "../../../src/gateway/protoco
 
 describe("readRpcContentType", () => {
   test.each([
-    { value: "application/proto", want: { protocol: "connect", format: "binary", stream: false, text: false } },
-    { value: "application/json", want: { protocol: "connect", format: "json", stream: false, text: false } },
-    { value: "Application/JSON", want: { protocol: "connect", format: "json", stream: false, text: false } },
-    {
-      value: "application/json; charset=utf-8",
-      want: { protocol: "connect", format: "json", stream: false, text: false },
-    },
-    {
-      value: "application/json;charset=UTF-8",
-      want: { protocol: "connect", format: "json", stream: false, text: false },
-    },
-    {
-      value: 'application/json; charset="utf-8"',
-      want: { protocol: "connect", format: "json", stream: false, text: false },
-    },
-    { value: "application/connect+proto", want: { protocol: "connect", format: "binary", stream: true, text: false } },
-    {
-      value: "application/connect+json; charset=utf8",
-      want: { protocol: "connect", format: "json", stream: true, text: false },
-    },
-    { value: "application/grpc", want: { protocol: "grpc", format: "binary", stream: false, text: false } },
-    { value: "application/grpc+proto", want: { protocol: "grpc", format: "binary", stream: false, text: false } },
-    { value: "application/grpc+json", want: { protocol: "grpc", format: "json", stream: false, text: false } },
-    { value: "application/grpc-web", want: { protocol: "grpc-web", format: "binary", stream: false, text: false } },
-    { value: "application/grpc-web+json", want: { protocol: "grpc-web", format: "json", stream: false, text: false } },
-    { value: "application/grpc-web-text", want: { protocol: "grpc-web", format: "binary", stream: false, text: true } },
-    {
-      value: "application/GRPC-web-text+json",
-      want: { protocol: "grpc-web", format: "json", stream: false, text: true },
-    },
-  ])("knows $value", ({ value, want }) => {
+    ["application/proto", { protocol: "connect", format: "binary", stream: false, text: false }],
+    ["application/json", { protocol: "connect", format: "json", stream: false, text: false }],
+    ["Application/JSON", { protocol: "connect", format: "json", stream: false, text: false }],
+    ["application/json; charset=utf-8", { protocol: "connect", format: "json", stream: false, text: false }],
+    ["application/json;charset=UTF-8", { protocol: "connect", format: "json", stream: false, text: false }],
+    ['application/json; charset="utf-8"', { protocol: "connect", format: "json", stream: false, text: false }],
+    ["application/connect+proto", { protocol: "connect", format: "binary", stream: true, text: false }],
+    ["application/connect+json; charset=utf8", { protocol: "connect", format: "json", stream: true, text: false }],
+    ["application/grpc", { protocol: "grpc", format: "binary", stream: false, text: false }],
+    ["application/grpc+proto", { protocol: "grpc", format: "binary", stream: false, text: false }],
+    ["application/grpc+json", { protocol: "grpc", format: "json", stream: false, text: false }],
+    ["application/grpc-web", { protocol: "grpc-web", format: "binary", stream: false, text: false }],
+    ["application/grpc-web+json", { protocol: "grpc-web", format: "json", stream: false, text: false }],
+    ["application/grpc-web-text", { protocol: "grpc-web", format: "binary", stream: false, text: true }],
+    ["application/GRPC-web-text+json", { protocol: "grpc-web", format: "json", stream: false, text: true }],
+  ])("knows %s", (value, want) => {
     expect(readRpcContentType(value)).toEqual(want);
   });
 

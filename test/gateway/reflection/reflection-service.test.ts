@@ -74,53 +74,33 @@ test("all services are listed", async () => {
   });
 });
 
-test.each<{ name: string; question: Question; want: string[] }>([
-  {
-    name: "a file by its name",
-    question: { case: "fileByFilename", value: "greenhouse/v1/greenhouse.proto" },
-    want: greenhouseFiles,
-  },
-  {
-    name: "a service",
-    question: { case: "fileContainingSymbol", value: "greenhouse.v1.GreenhouseService" },
-    want: greenhouseFiles,
-  },
-  {
-    name: "a method",
-    question: { case: "fileContainingSymbol", value: "greenhouse.v1.GreenhouseService.WaterBed" },
-    want: greenhouseFiles,
-  },
-  {
-    name: "one of several methods",
-    question: { case: "fileContainingSymbol", value: "grpc.health.v1.Health.Watch" },
-    want: ["grpc/health/v1/health.proto"],
-  },
-  {
-    name: "a message",
-    question: { case: "fileContainingSymbol", value: "greenhouse.v1.WaterBedRequest" },
-    want: greenhouseFiles,
-  },
-  {
-    name: "a field",
-    question: { case: "fileContainingSymbol", value: "greenhouse.v1.WaterBedRequest.bed" },
-    want: greenhouseFiles,
-  },
-  {
-    name: "an enum",
-    question: { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus" },
-    want: ["grpc/health/v1/health.proto"],
-  },
-  {
-    name: "a value of an enum",
-    question: { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus.SERVING" },
-    want: ["grpc/health/v1/health.proto"],
-  },
-  {
-    name: "an extension",
-    question: { case: "fileContainingSymbol", value: "google.api.http" },
-    want: ["google/api/annotations.proto", "google/api/http.proto", "google/protobuf/descriptor.proto"],
-  },
-])("$name is found in its file, which comes first, with what it imports", async ({ question, want }) => {
+test.each<[name: string, question: Question, want: string[]]>([
+  ["a file by its name", { case: "fileByFilename", value: "greenhouse/v1/greenhouse.proto" }, greenhouseFiles],
+  ["a service", { case: "fileContainingSymbol", value: "greenhouse.v1.GreenhouseService" }, greenhouseFiles],
+  ["a method", { case: "fileContainingSymbol", value: "greenhouse.v1.GreenhouseService.WaterBed" }, greenhouseFiles],
+  [
+    "one of several methods",
+    { case: "fileContainingSymbol", value: "grpc.health.v1.Health.Watch" },
+    ["grpc/health/v1/health.proto"],
+  ],
+  ["a message", { case: "fileContainingSymbol", value: "greenhouse.v1.WaterBedRequest" }, greenhouseFiles],
+  ["a field", { case: "fileContainingSymbol", value: "greenhouse.v1.WaterBedRequest.bed" }, greenhouseFiles],
+  [
+    "an enum",
+    { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus" },
+    ["grpc/health/v1/health.proto"],
+  ],
+  [
+    "a value of an enum",
+    { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus.SERVING" },
+    ["grpc/health/v1/health.proto"],
+  ],
+  [
+    "an extension",
+    { case: "fileContainingSymbol", value: "google.api.http" },
+    ["google/api/annotations.proto", "google/api/http.proto", "google/protobuf/descriptor.proto"],
+  ],
+])("%s is found in its file, which comes first, with what it imports", async (_, question, want) => {
   expect(await filesOf(question)).toEqual(want);
 });
 

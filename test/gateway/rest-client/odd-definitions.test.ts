@@ -2,6 +2,7 @@ import {
   create,
   createFileRegistry,
   createRegistry,
+  type DescMessage,
   type DescMethod,
   type MessageInitShape,
   setExtension,
@@ -119,59 +120,23 @@ const ndjson = "application/x-ndjson";
 const json = "application/json";
 const gone = { code: 5, message: "gone" };
 
-test.each([
-  {
-    name: "a field of lines",
-    type: ndjson,
-    body: [{ error: "a" }, { result: "b" }],
-    want: [{ error: "a" }, { result: "b" }],
-  },
-  { name: "a field of an array", type: json, body: [[{ error: "a" }]], want: [{ error: "a" }] },
-  { name: "a field that is wrapped", type: json, body: [{ result: { result: "a" } }], want: [{ result: "a" }] },
-  { name: "an error of values", type: json, body: [{ error: gone }], want: ["gone"] },
-  { name: "an error of lines", type: ndjson, body: [{ "@error": gone }], want: ["gone"] },
-  {
-    name: "a member besides",
-    type: ndjson,
-    output: NestedSchema,
-    body: [{ error: gone, text: "a" }],
-    want: [{ text: "a" }],
-  },
-  {
-    name: "an error of lines without a field",
-    type: ndjson,
-    output: NestedSchema,
-    body: [{ error: gone }],
-    want: ["gone"],
-  },
-  { name: "any JSON", type: ndjson, output: StructSchema, body: [{ result: 1 }], want: [{ result: 1 }] },
-  { name: "any value", type: ndjson, output: ValueSchema, body: [{ "@error": 1 }], want: [{ "@error": 1 }] },
-  { name: "an error of an Any", type: ndjson, output: AnySchema, body: [{ error: gone }], want: ["gone"] },
-  {
-    name: "a map",
-    type: ndjson,
-    output: SinkSchema,
-    field: "labels",
-    body: [{ result: "a" }],
-    want: [{ labels: { result: "a" } }],
-  },
-  {
-    name: "lists",
-    type: ndjson,
-    output: SinkSchema,
-    field: "tags",
-    body: [["a"], ["b"]],
-    want: [{ tags: ["a"] }, { tags: ["b"] }],
-  },
-  {
-    name: "an error of a text",
-    type: ndjson,
-    output: SinkSchema,
-    field: "f_string",
-    body: [{ error: gone }],
-    want: ["gone"],
-  },
-])("a stream has $name", async ({ type, output, field = "", body, want }) => {
+type StreamRow = [name: string, type: string, body: unknown[], want: unknown[], output?: DescMessage, field?: string];
+
+test.each<StreamRow>([
+  ["a field of lines", ndjson, [{ error: "a" }, { result: "b" }], [{ error: "a" }, { result: "b" }]],
+  ["a field of an array", json, [[{ error: "a" }]], [{ error: "a" }]],
+  ["a field that is wrapped", json, [{ result: { result: "a" } }], [{ result: "a" }]],
+  ["an error of values", json, [{ error: gone }], ["gone"]],
+  ["an error of lines", ndjson, [{ "@error": gone }], ["gone"]],
+  ["a member besides", ndjson, [{ error: gone, text: "a" }], [{ text: "a" }], NestedSchema],
+  ["an error of lines without a field", ndjson, [{ error: gone }], ["gone"], NestedSchema],
+  ["any JSON", ndjson, [{ result: 1 }], [{ result: 1 }], StructSchema],
+  ["any value", ndjson, [{ "@error": 1 }], [{ "@error": 1 }], ValueSchema],
+  ["an error of an Any", ndjson, [{ error: gone }], ["gone"], AnySchema],
+  ["a map", ndjson, [{ result: "a" }], [{ labels: { result: "a" } }], SinkSchema, "labels"],
+  ["lists", ndjson, [["a"], ["b"]], [{ tags: ["a"] }, { tags: ["b"] }], SinkSchema, "tags"],
+  ["an error of a text", ndjson, [{ error: gone }], ["gone"], SinkSchema, "f_string"],
+])("a stream has %s", async (_, type, body, want, output, field = "") => {
   const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
   const [found] = method === undefined ? [] : compileRestRules(method);
   if (found === undefined) throw new Error("there is no such rule");

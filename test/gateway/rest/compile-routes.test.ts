@@ -49,105 +49,73 @@ function problemsOf(
   return [];
 }
 
+type Refusal = [why: string, rules: readonly string[], want: string];
+
 describe("compileRestRoutes() refuses", () => {
-  test.each<{ why: string; rules: readonly string[]; want: string }>([
-    {
-      why: "a template that does not parse",
-      rules: ["GET /a/{"],
-      want: 'GET /a/{: path template "/a/{" wants a field name at character 5',
-    },
-    {
-      why: "an unknown path field",
-      rules: ["GET /a/{nope}"],
-      want: 'path variable "nope" is no field of kitchensink.v1.Sink',
-    },
-    {
-      why: "a path field by its JSON name",
-      rules: ["GET /a/{fString}"],
-      want: 'path variable "fString" is no field of kitchensink.v1.Sink',
-    },
-    {
-      why: "a body by its JSON name",
-      rules: ["POST /a body=fString"],
-      want: 'body "fString" is no field of kitchensink.v1.Sink',
-    },
-    {
-      why: "an unknown field in a path field",
-      rules: ["GET /a/{nested.nope}"],
-      want: 'path variable "nested.nope" is no field',
-    },
-    { why: "a path through a scalar", rules: ["GET /a/{f_string.x}"], want: 'path variable "f_string.x" is no field' },
-    {
-      why: "a path through a list",
-      rules: ["GET /a/{nesteds.text}"],
-      want: 'path variable "nesteds.text" is no field',
-    },
-    {
-      why: "a repeated path field",
-      rules: ["GET /a/{ids}"],
-      want: 'path variable "ids" is repeated, a map or a message',
-    },
-    {
-      why: "a map as a path field",
-      rules: ["GET /a/{labels}"],
-      want: 'path variable "labels" is repeated, a map or a message',
-    },
-    {
-      why: "a message as a path field",
-      rules: ["GET /a/{nested}"],
-      want: 'path variable "nested" is repeated, a map or a message',
-    },
-    {
-      why: "a Struct as a path field",
-      rules: ["GET /a/{struct}"],
-      want: 'path variable "struct" is repeated, a map or a message',
-    },
-    { why: "an unknown body", rules: ["POST /a body=nope"], want: 'body "nope" is no field of kitchensink.v1.Sink' },
-    { why: "a nested body", rules: ["POST /a body=nested.text"], want: 'body "nested.text" is no field' },
-    {
-      why: "a body that the path binds",
-      rules: ["POST /a/{f_string} body=f_string"],
-      want: 'body "f_string" is a field that the path binds',
-    },
-    {
-      why: "an unknown response_body",
-      rules: ["GET /a response_body=nope"],
-      want: 'response_body "nope" is no field of kitchensink.v1.Echo',
-    },
-    { why: "a kind that is not a method", rules: ["GE/T /a"], want: 'custom kind "GE/T" is no HTTP method' },
-    { why: "an empty kind", rules: [" /a"], want: 'custom kind "" is no HTTP method' },
-    {
-      why: "the same rule twice",
-      rules: ["GET /a/{f_string}", "GET /a/{f_int64}"],
-      want: "GET /a/{f_int64}: is the same as GET /a/{f_string}",
-    },
-    { why: "the same rule twice in escapes", rules: ["GET /a", "GET /%61"], want: "GET /%61: is the same as GET /a" },
-    {
-      why: "the path of an RPC",
-      rules: ["POST /kitchensink.v1.KitchenSink/Unbound"],
-      want: "has the path of an RPC or an endpoint",
-    },
-    {
-      why: "the path of an RPC in escapes",
-      rules: ["POST /kitchensink.v1.KitchenSink/%55nbound"],
-      want: "has the path of an RPC or an endpoint",
-    },
-    ...["ARCHIVE", "get", "CONNECT"].map((kind) => ({
-      why: `the kind ${kind}, which no parser accepts`,
-      rules: [`${kind} /a`],
-      want: "has a method that no parser of HTTP/1.1 lets through",
-    })),
-    ...["f_int64=a/*", "f_bool=a/**", "f_enum=*/*", "time=a", "w_double=*/a/**", "f_bytes=a-b!/*"].map((variable) => ({
-      why: `a template whose variable {${variable}} can never be a value of its field`,
-      rules: [`GET /a/{${variable}}`],
-      want: `path variable "${variable.split("=")[0]}" can never be a value of its field`,
-    })),
-    {
-      why: "a rule that others shadow",
-      rules: ["GET /{f_string=**}/end", "GET /{f_string}/**", "GET /end"],
-      want: "GET /{f_string=**}/end: is never reached, ",
-    },
-  ])("$why", ({ rules, want }) => {
+  test.each<Refusal>([
+    [
+      "a template that does not parse",
+      ["GET /a/{"],
+      'GET /a/{: path template "/a/{" wants a field name at character 5',
+    ],
+    ["an unknown path field", ["GET /a/{nope}"], 'path variable "nope" is no field of kitchensink.v1.Sink'],
+    [
+      "a path field by its JSON name",
+      ["GET /a/{fString}"],
+      'path variable "fString" is no field of kitchensink.v1.Sink',
+    ],
+    ["a body by its JSON name", ["POST /a body=fString"], 'body "fString" is no field of kitchensink.v1.Sink'],
+    ["an unknown field in a path field", ["GET /a/{nested.nope}"], 'path variable "nested.nope" is no field'],
+    ["a path through a scalar", ["GET /a/{f_string.x}"], 'path variable "f_string.x" is no field'],
+    ["a path through a list", ["GET /a/{nesteds.text}"], 'path variable "nesteds.text" is no field'],
+    ["a repeated path field", ["GET /a/{ids}"], 'path variable "ids" is repeated, a map or a message'],
+    ["a map as a path field", ["GET /a/{labels}"], 'path variable "labels" is repeated, a map or a message'],
+    ["a message as a path field", ["GET /a/{nested}"], 'path variable "nested" is repeated, a map or a message'],
+    ["a Struct as a path field", ["GET /a/{struct}"], 'path variable "struct" is repeated, a map or a message'],
+    ["an unknown body", ["POST /a body=nope"], 'body "nope" is no field of kitchensink.v1.Sink'],
+    ["a nested body", ["POST /a body=nested.text"], 'body "nested.text" is no field'],
+    [
+      "a body that the path binds",
+      ["POST /a/{f_string} body=f_string"],
+      'body "f_string" is a field that the path binds',
+    ],
+    [
+      "an unknown response_body",
+      ["GET /a response_body=nope"],
+      'response_body "nope" is no field of kitchensink.v1.Echo',
+    ],
+    ["a kind that is not a method", ["GE/T /a"], 'custom kind "GE/T" is no HTTP method'],
+    ["an empty kind", [" /a"], 'custom kind "" is no HTTP method'],
+    [
+      "the same rule twice",
+      ["GET /a/{f_string}", "GET /a/{f_int64}"],
+      "GET /a/{f_int64}: is the same as GET /a/{f_string}",
+    ],
+    ["the same rule twice in escapes", ["GET /a", "GET /%61"], "GET /%61: is the same as GET /a"],
+    ["the path of an RPC", ["POST /kitchensink.v1.KitchenSink/Unbound"], "has the path of an RPC or an endpoint"],
+    [
+      "the path of an RPC in escapes",
+      ["POST /kitchensink.v1.KitchenSink/%55nbound"],
+      "has the path of an RPC or an endpoint",
+    ],
+    ...["ARCHIVE", "get", "CONNECT"].map((kind): Refusal => [
+      `the kind ${kind}, which no parser accepts`,
+      [`${kind} /a`],
+      "has a method that no parser of HTTP/1.1 lets through",
+    ]),
+    ...["f_int64=a/*", "f_bool=a/**", "f_enum=*/*", "time=a", "w_double=*/a/**", "f_bytes=a-b!/*"].map(
+      (variable): Refusal => [
+        `a template whose variable {${variable}} can never be a value of its field`,
+        [`GET /a/{${variable}}`],
+        `path variable "${variable.split("=")[0]}" can never be a value of its field`,
+      ],
+    ),
+    [
+      "a rule that others shadow",
+      ["GET /{f_string=**}/end", "GET /{f_string}/**", "GET /end"],
+      "GET /{f_string=**}/end: is never reached, ",
+    ],
+  ])("%s", (_, rules, want) => {
     const problems = problemsOf(rules, { parsedMethods });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(want);
@@ -246,36 +214,27 @@ describe("compileRestRoutes() refuses", () => {
 });
 
 describe("compileRestRoutes() accepts", () => {
-  test.each<{ why: string; rules: readonly string[] }>([
-    {
-      why: "rules that overlap",
-      rules: ["GET /a/b", "GET /a/{f_string}", "GET /{f_string=**}", "GET /{f_string}/b", "GET /a/{f_string=**}"],
-    },
-    {
-      why: "segments after **",
-      rules: ["GET /{f_string=**}/end", "GET /{f_string=**}/{nested.text}", "GET /{f_string=**}"],
-    },
-    {
-      why: "a rule of which others take the shortest paths",
-      rules: ["GET /a/**", "GET /a", "GET /a/{f_string}", "GET /a/{f_string}/{nested.text}"],
-    },
-    {
-      why: "a wildcard beside whatever others spell out",
-      rules: ["GET /x", "GET /xx", "GET /undefined", "GET /%2A", "GET /*"],
-    },
-    {
-      why: "verbs next to a variable",
-      rules: ["GET /a/{f_string}", "GET /a/{f_string}:b", "GET /a:b", "GET /{f_string=**}:b"],
-    },
-    { why: "one path for many methods", rules: ["GET /a", "PUT /a", "* /a", "HEAD /a"] },
-    { why: "the path of an RPC with a verb", rules: ["GET /kitchensink.v1.KitchenSink/Unbound:x"] },
-    {
-      why: "a template that covers RPC paths and more",
-      rules: ["POST /{f_string=**}", "POST /kitchensink.v1.KitchenSink/Unbound/*"],
-    },
-    {
-      why: "a variable of any type that some path can set",
-      rules: [
+  test.each<[why: string, rules: readonly string[]]>([
+    [
+      "rules that overlap",
+      ["GET /a/b", "GET /a/{f_string}", "GET /{f_string=**}", "GET /{f_string}/b", "GET /a/{f_string=**}"],
+    ],
+    ["segments after **", ["GET /{f_string=**}/end", "GET /{f_string=**}/{nested.text}", "GET /{f_string=**}"]],
+    [
+      "a rule of which others take the shortest paths",
+      ["GET /a/**", "GET /a", "GET /a/{f_string}", "GET /a/{f_string}/{nested.text}"],
+    ],
+    ["a wildcard beside whatever others spell out", ["GET /x", "GET /xx", "GET /undefined", "GET /%2A", "GET /*"]],
+    ["verbs next to a variable", ["GET /a/{f_string}", "GET /a/{f_string}:b", "GET /a:b", "GET /{f_string=**}:b"]],
+    ["one path for many methods", ["GET /a", "PUT /a", "* /a", "HEAD /a"]],
+    ["the path of an RPC with a verb", ["GET /kitchensink.v1.KitchenSink/Unbound:x"]],
+    [
+      "a template that covers RPC paths and more",
+      ["POST /{f_string=**}", "POST /kitchensink.v1.KitchenSink/Unbound/*"],
+    ],
+    [
+      "a variable of any type that some path can set",
+      [
         "GET /a/{f_int64=**}",
         "GET /b/{f_enum=*/**}",
         "GET /c/{f_enum=COLOR_RED/**}",
@@ -286,13 +245,13 @@ describe("compileRestRoutes() accepts", () => {
         "GET /g/{f_string=a/*}",
         "GET /h/{mask=*}/{time=*}/{duration=*}/{f_double=*}/{w_bool=*}",
       ],
-    },
-    { why: "custom kinds", rules: ["PROPFIND /a", "M-SEARCH /a", "OPTIONS /a", "* /a"] },
-    {
-      why: "a body field that the path does not set, and one that it sets in part",
-      rules: ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"],
-    },
-  ])("$why", ({ rules }) => {
+    ],
+    ["custom kinds", ["PROPFIND /a", "M-SEARCH /a", "OPTIONS /a", "* /a"]],
+    [
+      "a body field that the path does not set, and one that it sets in part",
+      ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"],
+    ],
+  ])("%s", (_, rules) => {
     expect(problemsOf(rules, { parsedMethods, requestPathPrefix: "/api/v1%20" })).toEqual([]);
   });
 
@@ -354,20 +313,14 @@ describe("the rules of gapic-showcase's compliance service", () => {
   const routes = compileRestRoutes([unbound], { rules: [ruleOf(first, additional)] });
 
   test.each([
-    { request: "POST /v1beta1/repeat:body", captures: [] },
-    { request: "POST /v1beta1/repeat:bodyinfo", captures: [] },
-    { request: "GET /v1beta1/repeat:query", captures: [] },
-    {
-      request: "GET /v1beta1/repeat/a/-1/0.5/true/COLOR_RED:simplepath",
-      captures: ["a", "-1", "0.5", "true", "COLOR_RED"],
-    },
-    {
-      request: "GET /v1beta1/repeat/first/a/second/b/bool/true:pathresource",
-      captures: ["first/a", "second/b", "true"],
-    },
-    { request: "GET /v1beta1/repeat/first/a/second/b/c:pathtrailingresource", captures: ["first/a", "second/b/c"] },
-    { request: "GET /v1beta1/repeat/first/a/second:pathtrailingresource", captures: ["first/a", "second"] },
-  ])("compile, and $request finds its rule", ({ request, captures }) => {
+    ["POST /v1beta1/repeat:body", []],
+    ["POST /v1beta1/repeat:bodyinfo", []],
+    ["GET /v1beta1/repeat:query", []],
+    ["GET /v1beta1/repeat/a/-1/0.5/true/COLOR_RED:simplepath", ["a", "-1", "0.5", "true", "COLOR_RED"]],
+    ["GET /v1beta1/repeat/first/a/second/b/bool/true:pathresource", ["first/a", "second/b", "true"]],
+    ["GET /v1beta1/repeat/first/a/second/b/c:pathtrailingresource", ["first/a", "second/b/c"]],
+    ["GET /v1beta1/repeat/first/a/second:pathtrailingresource", ["first/a", "second"]],
+  ])("compile, and %s finds its rule", (request, captures) => {
     const [httpMethod = "", path = ""] = request.split(" ");
     expect(routes.match(httpMethod, path)).toMatchObject({ kind: "binding", captures });
   });

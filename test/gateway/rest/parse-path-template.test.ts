@@ -16,40 +16,30 @@ function shape(template: PathTemplate): object {
 
 describe("parsePathTemplate()", () => {
   test.each([
-    { text: "/", segments: [""], variables: [], verb: undefined },
-    { text: "/plants", segments: ["plants"], variables: [], verb: undefined },
-    { text: "/plants/{id}", segments: ["plants", "*"], variables: [["id", 1, 2]], verb: undefined },
-    { text: "/plants/{id=*}", segments: ["plants", "*"], variables: [["id", 1, 2]], verb: undefined },
-    { text: "/plants/{id}:water", segments: ["plants", "*"], variables: [["id", 1, 2]], verb: "water" },
-    { text: "/plants:count", segments: ["plants"], variables: [], verb: "count" },
-    { text: "/*/**", segments: ["*", "**"], variables: [], verb: undefined },
-    { text: "/v1/{name=**}", segments: ["v1", "**"], variables: [["name", 1, 2]], verb: undefined },
-    { text: "/{name=**}:x", segments: ["**"], variables: [["name", 0, 1]], verb: "x" },
-    {
-      text: "/v1/{name=shelves/*/books/*}",
-      segments: ["v1", "shelves", "*", "books", "*"],
-      variables: [["name", 1, 5]],
-      verb: undefined,
-    },
-    {
-      text: "/v1/{a.b.c}/x/{d_1=y/**}/z",
-      segments: ["v1", "*", "x", "y", "**", "z"],
-      variables: [
+    ["/", [""], [], undefined],
+    ["/plants", ["plants"], [], undefined],
+    ["/plants/{id}", ["plants", "*"], [["id", 1, 2]], undefined],
+    ["/plants/{id=*}", ["plants", "*"], [["id", 1, 2]], undefined],
+    ["/plants/{id}:water", ["plants", "*"], [["id", 1, 2]], "water"],
+    ["/plants:count", ["plants"], [], "count"],
+    ["/*/**", ["*", "**"], [], undefined],
+    ["/v1/{name=**}", ["v1", "**"], [["name", 1, 2]], undefined],
+    ["/{name=**}:x", ["**"], [["name", 0, 1]], "x"],
+    ["/v1/{name=shelves/*/books/*}", ["v1", "shelves", "*", "books", "*"], [["name", 1, 5]], undefined],
+    [
+      "/v1/{a.b.c}/x/{d_1=y/**}/z",
+      ["v1", "*", "x", "y", "**", "z"],
+      [
         ["a.b.c", 1, 2],
         ["d_1", 3, 5],
       ],
-      verb: undefined,
-    },
-    { text: "/{x=only}", segments: ["only"], variables: [["x", 0, 1]], verb: undefined },
-    { text: "/a%2Fb/%7Bx%7D", segments: ["a/b", "{x}"], variables: [], verb: undefined },
-    {
-      text: "/$meta/a.b/~x/@y/a=b;c,d",
-      segments: ["$meta", "a.b", "~x", "@y", "a=b;c,d"],
-      variables: [],
-      verb: undefined,
-    },
-    { text: "/%2A", segments: ["*"], variables: [], verb: undefined },
-  ])("reads $text", ({ text, segments, variables, verb }) => {
+      undefined,
+    ],
+    ["/{x=only}", ["only"], [["x", 0, 1]], undefined],
+    ["/a%2Fb/%7Bx%7D", ["a/b", "{x}"], [], undefined],
+    ["/$meta/a.b/~x/@y/a=b;c,d", ["$meta", "a.b", "~x", "@y", "a=b;c,d"], [], undefined],
+    ["/%2A", ["*"], [], undefined],
+  ])("reads %s", (text, segments, variables, verb) => {
     expect(shape(parsePathTemplate(text))).toEqual({ segments, variables, verb });
   });
 

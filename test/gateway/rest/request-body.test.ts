@@ -43,25 +43,17 @@ describe("a service that accepts a resource as it was read", () => {
     expect(decode(options, request, body)).toEqual(create(UpdateShelfRequestSchema, want));
   });
 
-  test.each<{ request: string; body: string; want: MessageInitShape<typeof SinkSchema> }>([
-    { request: "PUT /v1/sinks/7", body: '{"f_int64":7.0,"fBool":true}', want: { fInt64: 7n, fBool: true } },
-    {
-      request: "PUT /v1/sinks/7",
-      body: '{"choiceText":"a","fBool":true}',
-      want: { fInt64: 7n, fBool: true, choice: { case: "choiceText", value: "a" } },
-    },
-    {
-      request: "PUT /v1/nested/a/sinks",
-      body: '{"nested":{"text":"a","number":7}}',
-      want: { nested: { text: "a", number: 7n } },
-    },
-    { request: "PUT /v1/choices/a", body: '{"choiceText":"a"}', want: { choice: { case: "choiceText", value: "a" } } },
-    {
-      request: "PATCH /v1/inner/a",
-      body: '{"inner":{"inner":{"text":"a"}}}',
-      want: { nested: { inner: { inner: { text: "a" } } } },
-    },
-  ])("accepts $body at $request, for every type of field", ({ request, body, want }) => {
+  test.each<[body: string, request: string, want: MessageInitShape<typeof SinkSchema>]>([
+    ['{"f_int64":7.0,"fBool":true}', "PUT /v1/sinks/7", { fInt64: 7n, fBool: true }],
+    [
+      '{"choiceText":"a","fBool":true}',
+      "PUT /v1/sinks/7",
+      { fInt64: 7n, fBool: true, choice: { case: "choiceText", value: "a" } },
+    ],
+    ['{"nested":{"text":"a","number":7}}', "PUT /v1/nested/a/sinks", { nested: { text: "a", number: 7n } }],
+    ['{"choiceText":"a"}', "PUT /v1/choices/a", { choice: { case: "choiceText", value: "a" } }],
+    ['{"inner":{"inner":{"text":"a"}}}', "PATCH /v1/inner/a", { nested: { inner: { inner: { text: "a" } } } }],
+  ])("accepts %s at %s, for every type of field", (body, request, want) => {
     expect(decode(options, request, body)).toEqual(create(SinkSchema, want));
   });
 
@@ -131,52 +123,38 @@ function maskOf(request: string, body: string, options: RestRouteOptions = {}): 
 }
 
 describe("a service whose update masks are filled in", () => {
-  test.each<{ why: string; request?: string; body: string; want: readonly string[] | undefined }>([
-    { why: "the fields that are set, sorted", body: '{"widthMm":"0","theme":""}', want: ["theme", "width_mm"] },
-    {
-      why: "fields of messages by their paths",
-      body: '{"place":{"room":"a","behind":{"floor":1}},"theme":"b"}',
-      want: ["place.behind.floor", "place.room", "theme"],
-    },
-    { why: "a message without fields", body: '{"place":{"behind":{}}}', want: ["place.behind"] },
-    {
-      why: "fields that are null, to clear them",
-      body: '{"theme":null,"place":{"floor":null}}',
-      want: ["place.floor", "theme"],
-    },
-    {
-      why: "lists, maps and well-known types as a whole",
-      body: '{"formerPlaces":[{"room":"a"}],"labels":{"a":"b"},"builtAt":"2024-01-01T00:00:00Z","notes":{"a":{"b":1}}}',
-      want: ["built_at", "former_places", "labels", "notes"],
-    },
-    {
-      why: "proto names, whichever names the body uses",
-      body: '{"addressLine1":"a","camelCase":"b","field_1x":"c"}',
-      want: ["address_line_1", "camelCase", "field_1x"],
-    },
-    { why: "nothing for an empty object", body: "{}", want: undefined },
-    { why: "nothing for null", body: "null", want: undefined },
-    { why: "nothing without a body", body: "", want: undefined },
-    {
-      why: "the mask that was sent",
-      request: "PATCH /v1/shelves/1?update_mask=theme,labels",
-      body: '{"widthMm":1}',
-      want: ["theme", "labels"],
-    },
-    {
-      why: "the fields if the mask that was sent is empty",
-      request: "PATCH /v1/shelves/1?update_mask=",
-      body: '{"widthMm":1}',
-      want: ["width_mm"],
-    },
-    { why: "nothing for PUT", request: "PUT /v1/shelves/1", body: '{"theme":"a"}', want: undefined },
-    {
-      why: "nothing if the body is the whole request",
-      request: "POST /v1/shelves/1:update",
-      body: '{"shelf":{"theme":"a"}}',
-      want: undefined,
-    },
-  ])("gets $why", ({ request = "PATCH /v1/shelves/1", body, want }) => {
+  test.each<[why: string, body: string, want: readonly string[] | undefined, request?: string]>([
+    ["the fields that are set, sorted", '{"widthMm":"0","theme":""}', ["theme", "width_mm"]],
+    [
+      "fields of messages by their paths",
+      '{"place":{"room":"a","behind":{"floor":1}},"theme":"b"}',
+      ["place.behind.floor", "place.room", "theme"],
+    ],
+    ["a message without fields", '{"place":{"behind":{}}}', ["place.behind"]],
+    ["fields that are null, to clear them", '{"theme":null,"place":{"floor":null}}', ["place.floor", "theme"]],
+    [
+      "lists, maps and well-known types as a whole",
+      '{"formerPlaces":[{"room":"a"}],"labels":{"a":"b"},"builtAt":"2024-01-01T00:00:00Z","notes":{"a":{"b":1}}}',
+      ["built_at", "former_places", "labels", "notes"],
+    ],
+    [
+      "proto names, whichever names the body uses",
+      '{"addressLine1":"a","camelCase":"b","field_1x":"c"}',
+      ["address_line_1", "camelCase", "field_1x"],
+    ],
+    ["nothing for an empty object", "{}", undefined],
+    ["nothing for null", "null", undefined],
+    ["nothing without a body", "", undefined],
+    ["the mask that was sent", '{"widthMm":1}', ["theme", "labels"], "PATCH /v1/shelves/1?update_mask=theme,labels"],
+    [
+      "the fields if the mask that was sent is empty",
+      '{"widthMm":1}',
+      ["width_mm"],
+      "PATCH /v1/shelves/1?update_mask=",
+    ],
+    ["nothing for PUT", '{"theme":"a"}', undefined, "PUT /v1/shelves/1"],
+    ["nothing if the body is the whole request", '{"shelf":{"theme":"a"}}', undefined, "POST /v1/shelves/1:update"],
+  ])("gets %s", (_, body, want, request = "PATCH /v1/shelves/1") => {
     expect(maskOf(request, body)).toEqual(want);
   });
 

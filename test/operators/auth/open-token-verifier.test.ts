@@ -201,33 +201,18 @@ describe("createVerifierChain", () => {
     { how: "at once", make: knowing },
     { how: "by a promise", make: asking },
   ])("over verifiers that answer $how", ({ make }) => {
-    test.each<{ name: string; first: TokenOutcome; want: TokenOutcome["kind"]; asked: readonly string[] }>([
-      {
-        name: "asks the next one about a token that is unknown",
-        first: unknown,
-        want: "principal",
-        asked: ["first", "second"],
-      },
-      { name: "asks no further about a token that is known", first: good, want: "principal", asked: ["first"] },
-      {
-        name: "asks no further about a token that is refused",
-        first: { kind: "invalid", reason: "" },
-        want: "invalid",
-        asked: ["first"],
-      },
-      {
-        name: "asks no further about a token that has expired",
-        first: { kind: "expired", reason: "" },
-        want: "expired",
-        asked: ["first"],
-      },
-      {
-        name: "asks no further about a token that cannot be checked",
-        first: { kind: "unavailable", reason: "", retryAfterS: 1 },
-        want: "unavailable",
-        asked: ["first"],
-      },
-    ])("$name", async ({ first, want, asked }) => {
+    test.each<[name: string, first: TokenOutcome, want: TokenOutcome["kind"], asked: readonly string[]]>([
+      ["asks the next one about a token that is unknown", unknown, "principal", ["first", "second"]],
+      ["asks no further about a token that is known", good, "principal", ["first"]],
+      ["asks no further about a token that is refused", { kind: "invalid", reason: "" }, "invalid", ["first"]],
+      ["asks no further about a token that has expired", { kind: "expired", reason: "" }, "expired", ["first"]],
+      [
+        "asks no further about a token that cannot be checked",
+        { kind: "unavailable", reason: "", retryAfterS: 1 },
+        "unavailable",
+        ["first"],
+      ],
+    ])("%s", async (_, first, want, asked) => {
       const log: string[] = [];
       const verifier = createVerifierChain([make(first, log, "first"), make(good, log, "second")]);
       expect((await outcomeOf(verifier, "token")).kind).toBe(want);

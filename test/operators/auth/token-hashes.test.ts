@@ -48,62 +48,42 @@ describe("parseTokenHashes", () => {
   const good = `sha256:${hexA} ci - -`;
 
   test.each([
-    { name: "too few columns", given: `sha256:${hexA} ci -`, want: [`line 1: 3 columns instead of the ${columns}`] },
-    { name: "too many columns", given: `${good} -`, want: [`line 1: 5 columns instead of the ${columns}`] },
-    { name: "another algorithm", given: `sha512:${hexA} ci - -`, want: [`line 1: ${hash}`] },
-    { name: "a hash that is too short", given: `sha256:${"a".repeat(63)} ci - -`, want: [`line 1: ${hash}`] },
-    { name: "a hash behind something else", given: `xsha256:${hexA} ci - -`, want: [`line 1: ${hash}`] },
-    {
-      name: "a token in place of its hash, which it does not print",
-      given: `secret-token ci - -`,
-      want: [`line 1: ${hash}`],
-    },
-    { name: "a name with a quote", given: `sha256:${hexA} "ci" - -`, want: [`line 1: ${name}`] },
-    { name: "a name that is too long", given: `sha256:${hexA} ${"n".repeat(129)} - -`, want: [`line 1: ${name}`] },
-    {
-      name: "an empty scope",
-      given: `sha256:${hexA} ci a,,b -`,
-      want: ['line 1: scope 2 is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)'],
-    },
-    {
-      name: "a scope of 129 characters",
-      given: `sha256:${hexA} ci ${"s".repeat(129)} -`,
-      want: ['line 1: scope 1 is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)'],
-    },
-    {
-      name: "an offset that is none",
-      given: `sha256:${hexA} ci - 2030-01-31T12:00:00+24:00`,
-      want: [`line 1: ${expiry}`],
-    },
-    { name: "a date that is none", given: `sha256:${hexA} ci - 2030-02-30T00:00:00Z`, want: [`line 1: ${expiry}`] },
-    { name: "a year of six digits", given: `sha256:${hexA} ci - +002030-01-31T12:00:00Z`, want: [`line 1: ${expiry}`] },
-    {
-      name: "something behind the date-time",
-      given: `sha256:${hexA} ci - 2030-01-31T12:00:00Z!`,
-      want: [`line 1: ${expiry}`],
-    },
-    { name: "an hour that is none", given: `sha256:${hexA} ci - 2030-01-31T25:00:00Z`, want: [`line 1: ${expiry}`] },
-    {
-      name: "a name used twice",
-      given: `${good}\nsha256:${hexB} ci - -`,
-      want: ["line 2: the name stands in line 1 already"],
-    },
-    {
-      name: "a hash used twice",
-      given: `${good}\n\nsha256:${hexA} cd - -`,
-      want: ["line 3: the hash stands in line 1 already"],
-    },
-    {
-      name: "a line that stands there twice",
-      given: `${good}\n${good}`,
-      want: ["line 2: the name stands in line 1 already", "line 2: the hash stands in line 1 already"],
-    },
-    {
-      name: "every bad line by its number",
-      given: `${good}\nnonsense\n# comment\nsha256:x "y" - -`,
-      want: [`line 2: 1 columns instead of the ${columns}`, `line 4: ${hash}; ${name}`],
-    },
-  ])("reports $name", ({ given, want }) => {
+    ["too few columns", `sha256:${hexA} ci -`, [`line 1: 3 columns instead of the ${columns}`]],
+    ["too many columns", `${good} -`, [`line 1: 5 columns instead of the ${columns}`]],
+    ["another algorithm", `sha512:${hexA} ci - -`, [`line 1: ${hash}`]],
+    ["a hash that is too short", `sha256:${"a".repeat(63)} ci - -`, [`line 1: ${hash}`]],
+    ["a hash behind something else", `xsha256:${hexA} ci - -`, [`line 1: ${hash}`]],
+    ["a token in place of its hash, which it does not print", `secret-token ci - -`, [`line 1: ${hash}`]],
+    ["a name with a quote", `sha256:${hexA} "ci" - -`, [`line 1: ${name}`]],
+    ["a name that is too long", `sha256:${hexA} ${"n".repeat(129)} - -`, [`line 1: ${name}`]],
+    [
+      "an empty scope",
+      `sha256:${hexA} ci a,,b -`,
+      ['line 1: scope 2 is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)'],
+    ],
+    [
+      "a scope of 129 characters",
+      `sha256:${hexA} ci ${"s".repeat(129)} -`,
+      ['line 1: scope 1 is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)'],
+    ],
+    ["an offset that is none", `sha256:${hexA} ci - 2030-01-31T12:00:00+24:00`, [`line 1: ${expiry}`]],
+    ["a date that is none", `sha256:${hexA} ci - 2030-02-30T00:00:00Z`, [`line 1: ${expiry}`]],
+    ["a year of six digits", `sha256:${hexA} ci - +002030-01-31T12:00:00Z`, [`line 1: ${expiry}`]],
+    ["something behind the date-time", `sha256:${hexA} ci - 2030-01-31T12:00:00Z!`, [`line 1: ${expiry}`]],
+    ["an hour that is none", `sha256:${hexA} ci - 2030-01-31T25:00:00Z`, [`line 1: ${expiry}`]],
+    ["a name used twice", `${good}\nsha256:${hexB} ci - -`, ["line 2: the name stands in line 1 already"]],
+    ["a hash used twice", `${good}\n\nsha256:${hexA} cd - -`, ["line 3: the hash stands in line 1 already"]],
+    [
+      "a line that stands there twice",
+      `${good}\n${good}`,
+      ["line 2: the name stands in line 1 already", "line 2: the hash stands in line 1 already"],
+    ],
+    [
+      "every bad line by its number",
+      `${good}\nnonsense\n# comment\nsha256:x "y" - -`,
+      [`line 2: 1 columns instead of the ${columns}`, `line 4: ${hash}; ${name}`],
+    ],
+  ])("reports %s", (_, given, want) => {
     expect(parseTokenHashes(given)).toEqual({ kind: "problems", problems: want });
   });
 

@@ -46,64 +46,48 @@ test("serve --help names its flags, and every setting under the title of its gro
 });
 
 test.each([
-  { name: "no command", words: [], want: "a command is missing" },
-  { name: "an unknown command", words: ["water"], want: 'there is no command "water"' },
-  {
-    name: "half a command",
-    words: ["token"],
-    want: 'there is no command "token"; did you mean token create or token list or token revoke?',
-  },
-  { name: "a misspelt command", words: ["serv", "--demo"], want: 'no command "serv --demo"; did you mean serve?' },
-  { name: "a misspelt command of two words", words: ["token", "lst"], want: "did you mean token list?" },
-  {
-    name: "a misspelt command of two words with an operand",
-    words: ["token", "lst", "a-file-of-hashes"],
-    want: "did you mean token list?",
-  },
-  { name: "help for no command", words: ["help", "water"], want: 'there is no command "water"' },
-  { name: "an unknown flag", words: ["serve", "--watering"], want: "serve has no flag --watering" },
-  {
-    name: "a misspelt flag",
-    words: ["serve", "--databse-url=memory:"],
-    want: "serve has no flag --databse-url; did you mean --database-url?",
-  },
-  {
-    name: "a flag with a letter too many in front",
-    words: ["serve", "--xport=1"],
-    want: "serve has no flag --xport; did you mean --port?",
-  },
-  { name: "an unknown short flag", words: ["serve", "-x"], want: "serve has no flag -x" },
-  { name: "a flag without its value", words: ["serve", "--port"], want: "--port" },
-  { name: "a word too many", words: ["serve", "now"], want: "usage: plantstore serve" },
-  {
-    name: "a demo with a store of one's own",
-    words: ["serve", "--demo", "--database-url", "memory:"],
-    want: "leave out --database-url",
-  },
-  { name: "a token without a file to be in", words: ["token", "revoke"], want: "usage: plantstore token revoke NAME" },
-  {
-    name: "a token that expires in a duration of no unit",
-    words: ["token", "create", "ci", "--expires", "90"],
-    want: "the expiry is not",
-  },
-  { name: "a token without a name", words: ["token", "create"], want: "usage: plantstore token create NAME" },
-  { name: "a token whose name has a space", words: ["token", "create", "my token"], want: "the name is not" },
-  {
-    name: "a token that expires on no date",
-    words: ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
-    want: "the expiry is not",
-  },
-  {
-    name: "a token with a misspelt scope",
-    words: ["token", "create", "ci", "--scope", "plants:delet"],
-    want: "nothing requires the scope plants:delet; did you mean plants:delete?",
-  },
-  {
-    name: "a token with a scope of something else",
-    words: ["token", "create", "ci", "--scope", "read"],
-    want: "nothing requires the scope read; there is only plants:delete",
-  },
-])("$name is wrong usage", async ({ words, want }) => {
+  ["no command", [], "a command is missing"],
+  ["an unknown command", ["water"], 'there is no command "water"'],
+  [
+    "half a command",
+    ["token"],
+    'there is no command "token"; did you mean token create or token list or token revoke?',
+  ],
+  ["a misspelt command", ["serv", "--demo"], 'no command "serv --demo"; did you mean serve?'],
+  ["a misspelt command of two words", ["token", "lst"], "did you mean token list?"],
+  ["a misspelt command of two words with an operand", ["token", "lst", "a-file-of-hashes"], "did you mean token list?"],
+  ["help for no command", ["help", "water"], 'there is no command "water"'],
+  ["an unknown flag", ["serve", "--watering"], "serve has no flag --watering"],
+  [
+    "a misspelt flag",
+    ["serve", "--databse-url=memory:"],
+    "serve has no flag --databse-url; did you mean --database-url?",
+  ],
+  ["a flag with a letter too many in front", ["serve", "--xport=1"], "serve has no flag --xport; did you mean --port?"],
+  ["an unknown short flag", ["serve", "-x"], "serve has no flag -x"],
+  ["a flag without its value", ["serve", "--port"], "--port"],
+  ["a word too many", ["serve", "now"], "usage: plantstore serve"],
+  ["a demo with a store of one's own", ["serve", "--demo", "--database-url", "memory:"], "leave out --database-url"],
+  ["a token without a file to be in", ["token", "revoke"], "usage: plantstore token revoke NAME"],
+  ["a token that expires in a duration of no unit", ["token", "create", "ci", "--expires", "90"], "the expiry is not"],
+  ["a token without a name", ["token", "create"], "usage: plantstore token create NAME"],
+  ["a token whose name has a space", ["token", "create", "my token"], "the name is not"],
+  [
+    "a token that expires on no date",
+    ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
+    "the expiry is not",
+  ],
+  [
+    "a token with a misspelt scope",
+    ["token", "create", "ci", "--scope", "plants:delet"],
+    "nothing requires the scope plants:delet; did you mean plants:delete?",
+  ],
+  [
+    "a token with a scope of something else",
+    ["token", "create", "ci", "--scope", "read"],
+    "nothing requires the scope read; there is only plants:delete",
+  ],
+])("%s is wrong usage", async (_, words, want) => {
   const { exitCode, out, err } = await run(words);
   expect({ exitCode, out, err: err.join("\n") }).toEqual({ exitCode: 2, out: [], err: expect.stringContaining(want) });
 });

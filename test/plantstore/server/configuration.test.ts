@@ -63,59 +63,50 @@ test("what is not given has its default", () => {
   });
 });
 
-test.each<{ name: string; environment: Texts; flags?: Texts; want: Partial<Configuration> }>([
-  { name: "a variable is read", environment: { PORT: "9000" }, want: { port: 9000 } },
-  { name: "a flag beats the variable", environment: { PORT: "9000" }, flags: { port: "9001" }, want: { port: 9001 } },
-  {
-    name: "a flag beats even a bad variable",
-    environment: { PORT: "x" },
-    flags: { port: "9001" },
-    want: { port: 9001 },
-  },
-  { name: "an empty variable is not set", environment: { PORT: "" }, want: { port: 8080 } },
-  { name: "port 0 takes a free port", environment: { PORT: "0" }, want: { port: 0 } },
-  {
-    name: "an SQLite path is kept as it is",
-    environment: { DATABASE_URL: "sqlite:/var/lib/p l.db" },
-    want: { database: { kind: "sqlite", path: "/var/lib/p l.db" } },
-  },
-  {
-    name: "an SQLite path may look like a URL",
-    environment: { DATABASE_URL: "sqlite:postgres://plants.db" },
-    want: { database: { kind: "sqlite", path: "postgres://plants.db" } },
-  },
-  {
-    name: "a file that can be read is taken",
-    environment: { PLANTSTORE_TOKEN_HASHES_FILE: someFile },
-    want: { tokenHashesFile: someFile },
-  },
-  { name: "an IPv6 address is a host", environment: { HOST: "::1" }, want: { host: "::1" } },
-  {
-    name: "a path of a Unix socket is a host",
-    environment: { HOST: "unix:/run/p l/http.sock", PLANTSTORE_SOCKET_MODE: "600" },
-    want: { host: "unix:/run/p l/http.sock", socketMode: 0o600 },
-  },
-  {
-    name: "a Unix socket is for owner and group, and needs no credential to be sure of",
-    environment: { HOST: "unix:s", DATABASE_URL: "memory:" },
-    want: { host: "unix:s", socketMode: 0o660, database: { kind: "memory" } },
-  },
-  {
-    name: "the public URL may have a path",
-    environment: { PLANTSTORE_PUBLIC_URL: "https://x.example/api" },
-    want: { publicUrl: new URL("https://x.example/api") },
-  },
-  {
-    name: "deletion records are kept for a century at most",
-    environment: { PLANTSTORE_DELETIONS_KEPT_HOURS: "876000" },
-    want: { deletionsKeptHours: 876_000 },
-  },
-  {
-    name: "one call a second",
-    environment: { PLANTSTORE_RATE_PER_PRINCIPAL: "1", PLANTSTORE_RATE_PER_ADDRESS: "1" },
-    want: { ratePerPrincipal: 1, ratePerAddress: 1 },
-  },
-])("$name", ({ environment, flags, want }) => {
+test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags?: Texts]>([
+  ["a variable is read", { PORT: "9000" }, { port: 9000 }],
+  ["a flag beats the variable", { PORT: "9000" }, { port: 9001 }, { port: "9001" }],
+  ["a flag beats even a bad variable", { PORT: "x" }, { port: 9001 }, { port: "9001" }],
+  ["an empty variable is not set", { PORT: "" }, { port: 8080 }],
+  ["port 0 takes a free port", { PORT: "0" }, { port: 0 }],
+  [
+    "an SQLite path is kept as it is",
+    { DATABASE_URL: "sqlite:/var/lib/p l.db" },
+    { database: { kind: "sqlite", path: "/var/lib/p l.db" } },
+  ],
+  [
+    "an SQLite path may look like a URL",
+    { DATABASE_URL: "sqlite:postgres://plants.db" },
+    { database: { kind: "sqlite", path: "postgres://plants.db" } },
+  ],
+  ["a file that can be read is taken", { PLANTSTORE_TOKEN_HASHES_FILE: someFile }, { tokenHashesFile: someFile }],
+  ["an IPv6 address is a host", { HOST: "::1" }, { host: "::1" }],
+  [
+    "a path of a Unix socket is a host",
+    { HOST: "unix:/run/p l/http.sock", PLANTSTORE_SOCKET_MODE: "600" },
+    { host: "unix:/run/p l/http.sock", socketMode: 0o600 },
+  ],
+  [
+    "a Unix socket is for owner and group, and needs no credential to be sure of",
+    { HOST: "unix:s", DATABASE_URL: "memory:" },
+    { host: "unix:s", socketMode: 0o660, database: { kind: "memory" } },
+  ],
+  [
+    "the public URL may have a path",
+    { PLANTSTORE_PUBLIC_URL: "https://x.example/api" },
+    { publicUrl: new URL("https://x.example/api") },
+  ],
+  [
+    "deletion records are kept for a century at most",
+    { PLANTSTORE_DELETIONS_KEPT_HOURS: "876000" },
+    { deletionsKeptHours: 876_000 },
+  ],
+  [
+    "one call a second",
+    { PLANTSTORE_RATE_PER_PRINCIPAL: "1", PLANTSTORE_RATE_PER_ADDRESS: "1" },
+    { ratePerPrincipal: 1, ratePerAddress: 1 },
+  ],
+])("%s", (_, environment, want, flags) => {
   expect(configurationOf({ ...minimal, ...environment }, flags)).toMatchObject(want);
 });
 
@@ -156,123 +147,112 @@ test.each([
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([`${name} ${says}, not "${value}"`]);
 });
 
-test.each<{ name: string; environment: Texts; flags?: Texts; want: string }>([
-  {
-    name: "a bad flag, by the name of the flag",
-    environment: {},
-    flags: { port: "" },
-    want: '--port must be a whole number from 0 to 65535, not ""',
-  },
-  {
-    name: "a path that is too long for a socket",
-    environment: { HOST: `unix:/${"x".repeat(107)}` },
-    want: `HOST must be an IP address, a host name, or unix: and a path of 107 bytes at most, not "unix:/${"x".repeat(107)}"`,
-  },
-  {
-    name: "PROXY headers in front of TLS on a Unix socket",
-    environment: {
+test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
+  ["a bad flag, by the name of the flag", {}, '--port must be a whole number from 0 to 65535, not ""', { port: "" }],
+  [
+    "a path that is too long for a socket",
+    { HOST: `unix:/${"x".repeat(107)}` },
+    `HOST must be an IP address, a host name, or unix: and a path of 107 bytes at most, not "unix:/${"x".repeat(107)}"`,
+  ],
+  [
+    "PROXY headers in front of TLS on a Unix socket",
+    {
       HOST: "unix:s",
       PLANTSTORE_PROXY_PROTOCOL: "on",
       PLANTSTORE_TRUSTED_PROXIES: "unix:",
       TLS_CERT_FILE: someFile,
       TLS_KEY_FILE: someFile,
     },
-    want: "PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE together need a TCP port",
-  },
-  {
-    name: "an admin address that is that of the service",
-    environment: { PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
-    want: "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
-  },
-  {
-    name: "a public URL with a user's name",
-    environment: { PLANTSTORE_PUBLIC_URL: "https://u@x/" },
-    want: 'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://…@x/"',
-  },
-  {
-    name: "a public URL with a password, which is not repeated",
-    environment: { PLANTSTORE_PUBLIC_URL: "https://:pw@x/" },
-    want: 'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://…@x/"',
-  },
-  {
-    name: "a provider's URL with a password, which is not repeated",
-    environment: {
+    "PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE together need a TCP port",
+  ],
+  [
+    "an admin address that is that of the service",
+    { PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
+    "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
+  ],
+  [
+    "a public URL with a user's name",
+    { PLANTSTORE_PUBLIC_URL: "https://u@x/" },
+    'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://…@x/"',
+  ],
+  [
+    "a public URL with a password, which is not repeated",
+    { PLANTSTORE_PUBLIC_URL: "https://:pw@x/" },
+    'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://…@x/"',
+  ],
+  [
+    "a provider's URL with a password, which is not repeated",
+    {
       PLANTSTORE_JWT_ISSUER: "a",
       PLANTSTORE_JWT_AUDIENCE: "b",
       PLANTSTORE_JWKS_URL: "https://u:pw@x/keys",
     },
-    want: 'PLANTSTORE_JWKS_URL must be an https URL, or http to the loopback address; several are separated by commas, not "https://…@x/keys"',
-  },
-  {
-    name: "an unknown database, whose URL may hold a password",
-    environment: { DATABASE_URL: "mysql://u:pw@h/d" },
-    want: "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
-  },
-  {
-    name: "a port of PostgreSQL that is no number",
-    environment: { DATABASE_URL: "postgres://ann:secret@h/d?port=abc" },
-    want: "DATABASE_URL must be a URL of PostgreSQL: in the database URL, a port must be a number from 1 to 65535",
-  },
-  {
-    name: "two places of one database",
-    environment: { DATABASE_URL: "memory:", DATABASE_URL_FILE: databaseUrlFile },
-    want: "DATABASE_URL and DATABASE_URL_FILE must not be given together",
-  },
-  {
-    name: "a file with no URL of PostgreSQL",
-    environment: { DATABASE_URL: "", DATABASE_URL_FILE: otherUrlFile },
-    want: expect.stringMatching(
+    'PLANTSTORE_JWKS_URL must be an https URL, or http to the loopback address; several are separated by commas, not "https://…@x/keys"',
+  ],
+  [
+    "an unknown database, whose URL may hold a password",
+    { DATABASE_URL: "mysql://u:pw@h/d" },
+    "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
+  ],
+  [
+    "a port of PostgreSQL that is no number",
+    { DATABASE_URL: "postgres://ann:secret@h/d?port=abc" },
+    "DATABASE_URL must be a URL of PostgreSQL: in the database URL, a port must be a number from 1 to 65535",
+  ],
+  [
+    "two places of one database",
+    { DATABASE_URL: "memory:", DATABASE_URL_FILE: databaseUrlFile },
+    "DATABASE_URL and DATABASE_URL_FILE must not be given together",
+  ],
+  [
+    "a file with no URL of PostgreSQL",
+    { DATABASE_URL: "", DATABASE_URL_FILE: otherUrlFile },
+    expect.stringMatching(
       /^DATABASE_URL_FILE must name a file with a URL of PostgreSQL: the database URL must be postgres:/,
     ),
-  },
-  {
-    name: "a file for the URL that is not there",
-    environment: { DATABASE_URL: "", DATABASE_URL_FILE: "/nowhere" },
-    want: expect.stringMatching(
-      /^DATABASE_URL_FILE must name a file with a URL of PostgreSQL: cannot read \/nowhere: /,
-    ),
-  },
-  {
-    name: "an SQLite database that would be gone with the process",
-    environment: { DATABASE_URL: "sqlite::memory:" },
-    want: "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
-  },
-  {
-    name: "a certificate without its key",
-    environment: { TLS_CERT_FILE: someFile },
-    want: "TLS_CERT_FILE and TLS_KEY_FILE must be given together",
-  },
-  {
-    name: "a key without its certificate",
-    environment: { TLS_KEY_FILE: someFile },
-    want: "TLS_CERT_FILE and TLS_KEY_FILE must be given together",
-  },
-  {
-    name: "the PROXY protocol without proxies",
-    environment: { PLANTSTORE_PROXY_PROTOCOL: "on" },
-    want: "PLANTSTORE_PROXY_PROTOCOL needs PLANTSTORE_TRUSTED_PROXIES: nobody else's header is read",
-  },
-  {
-    name: "a setting that is misspelt",
-    environment: { PLANTSTORE_TOKEN: "sixteen-characters" },
-    want: "PLANTSTORE_TOKEN is no setting; did you mean PLANTSTORE_TOKENS?",
-  },
-  {
-    name: "a setting with a prefix that it does not have",
-    environment: { PLANTSTORE_PORT: "8080" },
-    want: "PLANTSTORE_PORT is no setting; did you mean PORT?",
-  },
-  {
-    name: "a setting that is like no other",
-    environment: { PLANTSTORE_WATERING_CAN: "1" },
-    want: "PLANTSTORE_WATERING_CAN is no setting",
-  },
-  {
-    name: "a name that nobody would type",
-    environment: { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
-    want: `PLANTSTORE_${"X".repeat(100_000)} is no setting`,
-  },
-])("$name is one problem", ({ environment, flags, want }) => {
+  ],
+  [
+    "a file for the URL that is not there",
+    { DATABASE_URL: "", DATABASE_URL_FILE: "/nowhere" },
+    expect.stringMatching(/^DATABASE_URL_FILE must name a file with a URL of PostgreSQL: cannot read \/nowhere: /),
+  ],
+  [
+    "an SQLite database that would be gone with the process",
+    { DATABASE_URL: "sqlite::memory:" },
+    "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
+  ],
+  [
+    "a certificate without its key",
+    { TLS_CERT_FILE: someFile },
+    "TLS_CERT_FILE and TLS_KEY_FILE must be given together",
+  ],
+  [
+    "a key without its certificate",
+    { TLS_KEY_FILE: someFile },
+    "TLS_CERT_FILE and TLS_KEY_FILE must be given together",
+  ],
+  [
+    "the PROXY protocol without proxies",
+    { PLANTSTORE_PROXY_PROTOCOL: "on" },
+    "PLANTSTORE_PROXY_PROTOCOL needs PLANTSTORE_TRUSTED_PROXIES: nobody else's header is read",
+  ],
+  [
+    "a setting that is misspelt",
+    { PLANTSTORE_TOKEN: "sixteen-characters" },
+    "PLANTSTORE_TOKEN is no setting; did you mean PLANTSTORE_TOKENS?",
+  ],
+  [
+    "a setting with a prefix that it does not have",
+    { PLANTSTORE_PORT: "8080" },
+    "PLANTSTORE_PORT is no setting; did you mean PORT?",
+  ],
+  ["a setting that is like no other", { PLANTSTORE_WATERING_CAN: "1" }, "PLANTSTORE_WATERING_CAN is no setting"],
+  [
+    "a name that nobody would type",
+    { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
+    `PLANTSTORE_${"X".repeat(100_000)} is no setting`,
+  ],
+])("%s is one problem", (_, environment, want, flags) => {
   expect(problemsOf({ ...minimal, ...environment }, flags)).toEqual([want]);
 });
 

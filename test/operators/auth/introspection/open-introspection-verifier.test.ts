@@ -130,43 +130,29 @@ describe("an introspection endpoint", () => {
 });
 
 describe("an active token", () => {
-  test.each<{ name: string; answer: object; source?: Partial<IntrospectionSource>; want: object }>([
-    {
-      name: "has every scope, unless they are demanded",
-      answer: { sub: "ada", scope: "a" },
-      want: { subject: "ada", scopes: "all" },
-    },
-    {
-      name: "has its own scopes where they are demanded",
-      answer: { sub: "ada", scope: "a b" },
-      source: { demandScopes: true },
-      want: { scopes: new Set(["a", "b"]) },
-    },
-    {
-      name: "is of the issuer that the answer names",
-      answer: { sub: "ada", iss: "https://id.example" },
-      want: { issuer: "https://id.example" },
-    },
-    {
-      name: "is of the endpoint where it names none",
-      answer: { sub: "ada" },
-      want: { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
-    },
-    {
-      name: "names our audience",
-      answer: { sub: "ada", aud: ["x", "plants"] },
-      source: { audiences: ["plants"] },
-      want: { subject: "ada" },
-    },
-    {
-      name: "names one of ours",
-      answer: { sub: "ada", aud: "plants" },
-      source: { audiences: ["gardens", "plants"] },
-      want: { subject: "ada" },
-    },
-    { name: "expired within the clock skew", answer: { sub: "ada", exp: nowS - 10 }, want: { subject: "ada" } },
-    { name: "begins within the clock skew", answer: { sub: "ada", nbf: nowS + 10 }, want: { subject: "ada" } },
-  ])("is taken that $name", async ({ answer, source, want }) => {
+  test.each<[name: string, answer: object, want: object, source?: Partial<IntrospectionSource>]>([
+    ["has every scope, unless they are demanded", { sub: "ada", scope: "a" }, { subject: "ada", scopes: "all" }],
+    [
+      "has its own scopes where they are demanded",
+      { sub: "ada", scope: "a b" },
+      { scopes: new Set(["a", "b"]) },
+      { demandScopes: true },
+    ],
+    [
+      "is of the issuer that the answer names",
+      { sub: "ada", iss: "https://id.example" },
+      { issuer: "https://id.example" },
+    ],
+    [
+      "is of the endpoint where it names none",
+      { sub: "ada" },
+      { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
+    ],
+    ["names our audience", { sub: "ada", aud: ["x", "plants"] }, { subject: "ada" }, { audiences: ["plants"] }],
+    ["names one of ours", { sub: "ada", aud: "plants" }, { subject: "ada" }, { audiences: ["gardens", "plants"] }],
+    ["expired within the clock skew", { sub: "ada", exp: nowS - 10 }, { subject: "ada" }],
+    ["begins within the clock skew", { sub: "ada", nbf: nowS + 10 }, { subject: "ada" }],
+  ])("is taken that %s", async (_, answer, want, source) => {
     await using endpoint = await openEndpoint({ active: true, ...answer }, source);
     expect(await outcomeOf(endpoint)).toMatchObject({ kind: "principal", ...want });
   });
@@ -189,30 +175,21 @@ describe("an active token", () => {
 
 describe("a token is neither good nor bad, but cannot be checked now,", () => {
   // Side by side: two of them wait for the end of an answer that never ends.
-  test.concurrent.each<{ name: string; answer: Endpoint["answer"]; want: RegExp; isAboutToken?: boolean }>([
-    { name: "fails", answer: (_request, response) => void response.writeHead(500).end(), want: /answered 500$/ },
-    { name: "has had enough", answer: (_request, response) => void response.writeHead(429).end(), want: /429$/ },
-    {
-      name: "does not know us",
-      answer: (_request, response) => void response.writeHead(401).end(),
-      want: /answered 401$/,
-    },
-    {
-      name: "is behind a firewall that takes the token for an attack",
-      answer: (_request, response) => void response.writeHead(403).end(),
-      want: /answered 403$/,
-      isAboutToken: true,
-    },
-    {
-      name: "sends HTML",
-      answer: (_request, response) => void response.end("<p>Request rejected"),
-      want: /is not JSON$/,
-      isAboutToken: true,
-    },
-    { name: "never answers", answer: () => {}, want: /timeout/i },
-    { name: "does not say whether it is active", answer: { sub: "ada" }, want: /does not say/, isAboutToken: true },
-    { name: "says so with a text", answer: { active: "false" }, want: /does not say/, isAboutToken: true },
-  ])("when the endpoint $name", async ({ answer, want, isAboutToken = false }) => {
+  test.concurrent.each<[name: string, answer: Endpoint["answer"], want: RegExp, isAboutToken?: boolean]>([
+    ["fails", (_request, response) => void response.writeHead(500).end(), /answered 500$/],
+    ["has had enough", (_request, response) => void response.writeHead(429).end(), /429$/],
+    ["does not know us", (_request, response) => void response.writeHead(401).end(), /answered 401$/],
+    [
+      "is behind a firewall that takes the token for an attack",
+      (_request, response) => void response.writeHead(403).end(),
+      /answered 403$/,
+      true,
+    ],
+    ["sends HTML", (_request, response) => void response.end("<p>Request rejected"), /is not JSON$/, true],
+    ["never answers", () => {}, /timeout/i],
+    ["does not say whether it is active", { sub: "ada" }, /does not say/, true],
+    ["says so with a text", { active: "false" }, /does not say/, true],
+  ])("when the endpoint %s", async (_, answer, want, isAboutToken = false) => {
     const warnings: object[] = [];
     // Long enough for an answer that comes, on a machine that is busy; one that hangs costs a second once.
     const source = { timeoutMs: want.source === "timeout" ? 1000 : waitLimitMs };

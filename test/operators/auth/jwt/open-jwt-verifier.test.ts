@@ -196,81 +196,62 @@ describe("a signed token that is refused", () => {
     twice.stop();
   });
 
-  test.each<{ name: string; spoil: (parts: readonly string[]) => string }>([
-    {
-      name: "has another payload",
-      spoil: ([head = "", , tail = ""]) => [head, base64url({ iss: provider.issuer, sub: "eve" }), tail].join("."),
-    },
-    {
-      name: "has another header",
-      spoil: ([, body = "", tail = ""]) => [base64url({ alg: "PS256", kid: "key-PS256" }), body, tail].join("."),
-    },
-    {
-      name: "has a signature with one bit changed",
-      spoil: ([head = "", body = "", tail = ""]) =>
-        [head, body, (tail.startsWith("A") ? "B" : "A") + tail.slice(1)].join("."),
-    },
-    {
-      name: "has a signature cut short",
-      spoil: ([head = "", body = "", tail = ""]) => [head, body, tail.slice(0, 20)].join("."),
-    },
-    {
-      name: "says that its algorithm is none but keeps a signature",
-      spoil: ([, body = "", tail = ""]) => [base64url({ alg: "none" }), body, tail].join("."),
-    },
-    {
-      name: "is an HMAC with the public key as its secret",
-      spoil: ([, body = ""]) => {
+  test.each<[name: string, spoil: (parts: readonly string[]) => string]>([
+    [
+      "has another payload",
+      ([head = "", , tail = ""]) => [head, base64url({ iss: provider.issuer, sub: "eve" }), tail].join("."),
+    ],
+    [
+      "has another header",
+      ([, body = "", tail = ""]) => [base64url({ alg: "PS256", kid: "key-PS256" }), body, tail].join("."),
+    ],
+    [
+      "has a signature with one bit changed",
+      ([head = "", body = "", tail = ""]) => [head, body, (tail.startsWith("A") ? "B" : "A") + tail.slice(1)].join("."),
+    ],
+    ["has a signature cut short", ([head = "", body = "", tail = ""]) => [head, body, tail.slice(0, 20)].join(".")],
+    [
+      "says that its algorithm is none but keeps a signature",
+      ([, body = "", tail = ""]) => [base64url({ alg: "none" }), body, tail].join("."),
+    ],
+    [
+      "is an HMAC with the public key as its secret",
+      ([, body = ""]) => {
         const input = `${base64url({ alg: "HS256", kid: "key-RS256" })}.${body}`;
         return `${input}.${createHmac("sha256", JSON.stringify(keys["RS256"]?.jwk)).update(input).digest("base64url")}`;
       },
-    },
-    {
-      name: "has a header that is no JSON",
-      spoil: ([, body = "", tail = ""]) => [base64url("{"), body, tail].join("."),
-    },
-    {
-      name: "has a header that is an array",
-      spoil: ([, body = "", tail = ""]) => [base64url("[]"), body, tail].join("."),
-    },
-    {
-      name: "has an algorithm that is no text",
-      spoil: ([, body = "", tail = ""]) => [base64url({ alg: 256 }), body, tail].join("."),
-    },
-  ])("$name", async ({ spoil }) => {
+    ],
+    ["has a header that is no JSON", ([, body = "", tail = ""]) => [base64url("{"), body, tail].join(".")],
+    ["has a header that is an array", ([, body = "", tail = ""]) => [base64url("[]"), body, tail].join(".")],
+    ["has an algorithm that is no text", ([, body = "", tail = ""]) => [base64url({ alg: 256 }), body, tail].join(".")],
+  ])("%s", async (_, spoil) => {
     const token = spoil((await provider.sign()).split("."));
     expect(await outcomeOf(token)).toMatchObject({ kind: "invalid" });
   });
 });
 
 describe("a token that is not known here", () => {
-  test.each<{ name: string; token: () => string | Promise<string> }>([
-    { name: "is of another issuer", token: () => provider.sign({ iss: "https://evil.example" }) },
-    { name: "is of an issuer with one more slash", token: () => provider.sign({ iss: `${provider.issuer}/` }) },
-    { name: "names no issuer", token: () => provider.sign({ iss: undefined }) },
-    { name: "is opaque", token: () => "2YotnFZFEjr1zCsicMWpAA" },
-    { name: "has no signature", token: () => `${base64url({ alg: "none" })}.${base64url({ iss: provider.issuer })}.` },
-    {
-      name: "has a payload that is no JSON",
-      token: () => `${base64url({ alg: "RS256" })}.${base64url("nothing")}.AAAA`,
-    },
-    {
-      name: "has a payload that is not UTF-8",
-      token: () => `${base64url({ alg: "RS256" })}.${Buffer.from([0x7b, 0xff]).toString("base64url")}.AAAA`,
-    },
-    {
-      name: "is encrypted",
-      token: () =>
+  test.each<[name: string, token: () => string | Promise<string>]>([
+    ["is of another issuer", () => provider.sign({ iss: "https://evil.example" })],
+    ["is of an issuer with one more slash", () => provider.sign({ iss: `${provider.issuer}/` })],
+    ["names no issuer", () => provider.sign({ iss: undefined })],
+    ["is opaque", () => "2YotnFZFEjr1zCsicMWpAA"],
+    ["has no signature", () => `${base64url({ alg: "none" })}.${base64url({ iss: provider.issuer })}.`],
+    ["has a payload that is no JSON", () => `${base64url({ alg: "RS256" })}.${base64url("nothing")}.AAAA`],
+    [
+      "has a payload that is not UTF-8",
+      () => `${base64url({ alg: "RS256" })}.${Buffer.from([0x7b, 0xff]).toString("base64url")}.AAAA`,
+    ],
+    [
+      "is encrypted",
+      () =>
         new EncryptJWT({ iss: provider.issuer })
           .setProtectedHeader({ alg: "dir", enc: "A128GCM" })
           .encrypt(Buffer.alloc(16)),
-    },
-    { name: "is of dots", token: () => ".".repeat(8000) },
-    {
-      name: "is 8 KiB of nested arrays",
-      token: () => `${base64url({ alg: "RS256" })}.${base64url("[".repeat(6000))}.AAAA`,
-    },
-  ])("$name", async ({ token }) => {
+    ],
+    ["is of dots", () => ".".repeat(8000)],
+    ["is 8 KiB of nested arrays", () => `${base64url({ alg: "RS256" })}.${base64url("[".repeat(6000))}.AAAA`],
+  ])("%s", async (_, token) => {
     expect(await outcomeOf(await token())).toMatchObject({ kind: "unknown" });
   });
 });
@@ -329,47 +310,31 @@ test("claims of scopes count for nothing where scopes are not demanded", async (
 });
 
 describe("openJwtVerifier", () => {
-  test.each<{ name: string; sources: readonly JwtSource[]; want: readonly RegExp[] }>([
-    {
-      name: "an issuer without audience",
-      sources: [{ issuer: "https://a.example", audiences: [] }],
-      want: [/needs an audience/],
-    },
-    {
-      name: "an empty audience",
-      sources: [{ issuer: "https://a.example", audiences: [""] }],
-      want: [/needs an audience/],
-    },
-    {
-      name: "discovery of an issuer that is no URL",
-      sources: [{ issuer: "a", audiences: ["b"] }],
-      want: [/is no URL/],
-    },
-    {
-      name: "an issuer over plain HTTP",
-      sources: [{ issuer: "http://a.example", audiences: ["b"] }],
-      want: [/is not https/],
-    },
-    {
-      name: "a key file that is not there",
-      sources: [{ issuer: "a", audiences: ["b"], keys: { file: "/nowhere/keys" } }],
-      want: [/there is no /],
-    },
-    {
-      name: "a key file that holds no keys",
-      sources: [{ issuer: "a", audiences: ["b"], keys: { file: import.meta.filename } }],
-      want: [/open-jwt-verifier\.test\.ts: the key set /],
-    },
-    {
-      name: "everything at once",
-      sources: [
+  test.each<[name: string, sources: readonly JwtSource[], want: readonly RegExp[]]>([
+    ["an issuer without audience", [{ issuer: "https://a.example", audiences: [] }], [/needs an audience/]],
+    ["an empty audience", [{ issuer: "https://a.example", audiences: [""] }], [/needs an audience/]],
+    ["discovery of an issuer that is no URL", [{ issuer: "a", audiences: ["b"] }], [/is no URL/]],
+    ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/is not https/]],
+    [
+      "a key file that is not there",
+      [{ issuer: "a", audiences: ["b"], keys: { file: "/nowhere/keys" } }],
+      [/there is no /],
+    ],
+    [
+      "a key file that holds no keys",
+      [{ issuer: "a", audiences: ["b"], keys: { file: import.meta.filename } }],
+      [/open-jwt-verifier\.test\.ts: the key set /],
+    ],
+    [
+      "everything at once",
+      [
         { issuer: "a", audiences: [] },
         { issuer: "b", audiences: ["c"] },
         { issuer: "b", audiences: ["c"] },
       ],
-      want: [/needs an audience/, /is no URL/, /is no URL/, /configured twice/],
-    },
-  ])("reports $name", async ({ sources, want }) => {
+      [/needs an audience/, /is no URL/, /is no URL/, /configured twice/],
+    ],
+  ])("reports %s", async (_, sources, want) => {
     const result = await openJwtVerifier(sources, quietLog);
     expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
   });
