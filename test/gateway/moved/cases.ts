@@ -31,7 +31,22 @@ interface Otherwise {
   readonly because: string;
 }
 
+/** A case of one test there, or of several. */
+function sent(
+  of: string | readonly string[],
+  request: string,
+  answer: Case["answer"],
+  more: Omit<Case, "of" | "request" | "answer"> = {},
+): Case {
+  return { of: typeof of === "string" ? [of] : of, request, answer, ...more };
+}
+
 const json: readonly Field[] = [["content-type", "application/json"]];
+
+function inJson(body: string): Pick<Case, "header" | "body"> {
+  return { header: json, body };
+}
+
 const form: readonly Field[] = [["content-type", "application/x-www-form-urlencoded"]];
 const te: Field = ["te", "trailers"];
 const trailer: readonly Field[] = [
@@ -41,206 +56,154 @@ const trailer: readonly Field[] = [
 const early = { "grpc-metadata-foo": "foo1", "grpc-metadata-bar": "bar1" };
 
 const prefixes: readonly Case[] = ["v1", "v2"].flatMap((prefix): readonly Case[] => [
-  {
-    of: [`TestEcho/${prefix} testEcho`],
-    request: `POST /${prefix}/letters/a`,
-    header: json,
-    body: "{}",
-    answer: [200, { id: "a" }],
+  sent(`TestEcho/${prefix} testEcho`, `POST /${prefix}/letters/a`, [200, { id: "a" }], {
+    ...inJson("{}"),
     by: ["ignoreBodies"],
-  },
-  {
-    of: [prefix === "v1" ? "TestEchoClient" : "TestUnannotatedEchoClient"],
-    request: `POST /${prefix}/letters/a`,
-    answer: [200, { id: "a" }],
-  },
-  {
-    of: [`TestEcho/${prefix} testEchoOneof`],
-    request: `GET /${prefix}/letters/a/10/go`,
-    answer: [200, { id: "a", number: "10", language: "go" }],
-  },
-  {
-    of: [`TestEcho/${prefix} testEchoOneof1`],
-    request: `GET /${prefix}/letters1/a/10/go`,
-    answer: [200, { id: "a", line: "10", status: { text: "go" } }],
-  },
-  {
-    of: [`TestEcho/${prefix} testEchoOneof2`],
-    request: `GET /${prefix}/letters2/go`,
-    answer: [200, { mark: { text: "go" } }],
-  },
-  {
-    of: ["over gRPC", "in process"].map((way) => `TestEcho/${prefix} testEchoBody (with trailers, ${way})`),
-    request: `POST /${prefix}/letter_body`,
-    header: [te],
-    body: '{"id":"a"}',
-    answer: [200, { id: "a" }],
-    fields: early,
-    trailer,
-    by: ["grpcMetadata"],
-  },
-  {
-    of: ["over gRPC", "in process"].map((way) => `TestEcho/${prefix} testEchoBody (without trailers, ${way})`),
-    request: `POST /${prefix}/letter_body`,
-    body: '{"id":"a"}',
-    answer: [200, { id: "a" }],
-    fields: early,
-    by: ["grpcMetadata"],
-  },
-  {
-    of: [prefix === "v1" ? "TestEchoBodyClient" : "TestUnannotatedEchoBodyClient"],
-    request: `POST /${prefix}/letter_body`,
-    header: json,
-    body: '{"id":"a"}',
-    answer: [200, { id: "a" }],
-  },
-  {
-    of: [`TestEcho/${prefix} testEchoWithNonASCIIHeaderValues`],
-    request: `POST /${prefix}/letters/a`,
+  }),
+  sent(prefix === "v1" ? "TestEchoClient" : "TestUnannotatedEchoClient", `POST /${prefix}/letters/a`, [
+    200,
+    { id: "a" },
+  ]),
+  sent(`TestEcho/${prefix} testEchoOneof`, `GET /${prefix}/letters/a/10/go`, [
+    200,
+    { id: "a", number: "10", language: "go" },
+  ]),
+  sent(`TestEcho/${prefix} testEchoOneof1`, `GET /${prefix}/letters1/a/10/go`, [
+    200,
+    { id: "a", line: "10", status: { text: "go" } },
+  ]),
+  sent(`TestEcho/${prefix} testEchoOneof2`, `GET /${prefix}/letters2/go`, [200, { mark: { text: "go" } }]),
+  sent(
+    ["over gRPC", "in process"].map((way) => `TestEcho/${prefix} testEchoBody (with trailers, ${way})`),
+    `POST /${prefix}/letter_body`,
+    [200, { id: "a" }],
+    { header: [te], body: '{"id":"a"}', fields: early, trailer, by: ["grpcMetadata"] },
+  ),
+  sent(
+    ["over gRPC", "in process"].map((way) => `TestEcho/${prefix} testEchoBody (without trailers, ${way})`),
+    `POST /${prefix}/letter_body`,
+    [200, { id: "a" }],
+    { body: '{"id":"a"}', fields: early, by: ["grpcMetadata"] },
+  ),
+  sent(
+    prefix === "v1" ? "TestEchoBodyClient" : "TestUnannotatedEchoBodyClient",
+    `POST /${prefix}/letter_body`,
+    [200, { id: "a" }],
+    inJson('{"id":"a"}'),
+  ),
+  sent(`TestEcho/${prefix} testEchoWithNonASCIIHeaderValues`, `POST /${prefix}/letters/a`, [200, { id: "a" }], {
     header: [...json, ["grpc-metadata-location", "Gjøvik"]],
     body: "{}",
-    answer: [200, { id: "a" }],
     by: ["ignoreBodies"],
-  },
-  {
-    of: [`TestEcho/${prefix} testEchoWithInvalidHeaderKey`],
-    request: `POST /${prefix}/letters/a`,
+  }),
+  sent(`TestEcho/${prefix} testEchoWithInvalidHeaderKey`, `POST /${prefix}/letters/a`, [200, { id: "a" }], {
     header: [...json, ["grpc-metadata-foo+bar", "Hello"]],
     body: "{}",
-    answer: [200, { id: "a" }],
     by: ["ignoreBodies"],
-  },
+  }),
 ]);
 
 /** Tests that send the same with both prefixes. */
 const twice = (name: string): readonly string[] => [`TestEcho/v1 ${name}`, `TestEcho/v2 ${name}`];
 
 const letters: readonly Case[] = [
-  {
-    of: twice("testEchoPathParamOverwrite"),
-    request: "GET /v1/letters/place/here?place=there",
-    answer: [200, { place: "here" }],
+  sent(twice("testEchoPathParamOverwrite"), "GET /v1/letters/place/here?place=there", [200, { place: "here" }], {
     by: ["lenient"],
-  },
-  {
-    of: twice("testEchoNested"),
-    request: "GET /v1/letters/label/a?label.value=b",
-    answer: [200, { label: { name: "a", value: "b" } }],
-  },
-  {
-    of: twice("testEchoNestedOverride"),
-    request: "GET /v1/letters/label/a?label.name=b",
-    answer: [200, { label: { name: "a" } }],
+  }),
+  sent(twice("testEchoNested"), "GET /v1/letters/label/a?label.value=b", [200, { label: { name: "a", value: "b" } }]),
+  sent(twice("testEchoNestedOverride"), "GET /v1/letters/label/a?label.name=b", [200, { label: { name: "a" } }], {
     by: ["lenient"],
-  },
-  {
-    of: ["TestEchoBody2Client"],
-    request: "PUT /v1/letter_body/a",
-    header: json,
-    body: '{"text":"b"}',
-    answer: [200, { id: "a", mark: { text: "b" } }],
-  },
-  {
-    of: ["TestEchoUnauthorized"],
-    request: "GET /v1/refused",
-    answer: [401, { code: 16, status: "UNAUTHENTICATED", message: "no", details: [] }],
-    fields: { "www-authenticate": "Bearer" },
-  },
-  {
-    of: ["TestEchoPatch"],
-    request: "PATCH /v1/free_form",
-    body: '{"struct":{"a":{"b":"c"}},"value":{"d":"e"}}',
-    answer: [200, { body: { struct: { a: { b: "c" } }, value: { d: "e" } }, updateMask: "struct.a.b,value.d" }],
-    refused: {
-      answer: [200, { body: { struct: { a: { b: "c" } }, value: { d: "e" } }, updateMask: "struct,value" }],
-      because: "field_mask.proto: a repeated field, as the map in a Struct is, stands at the end of a path only",
+  }),
+  sent("TestEchoBody2Client", "PUT /v1/letter_body/a", [200, { id: "a", mark: { text: "b" } }], inJson('{"text":"b"}')),
+  sent(
+    "TestEchoUnauthorized",
+    "GET /v1/refused",
+    [401, { code: 16, status: "UNAUTHENTICATED", message: "no", details: [] }],
+    { fields: { "www-authenticate": "Bearer" } },
+  ),
+  sent(
+    "TestEchoPatch",
+    "PATCH /v1/free_form",
+    [200, { body: { struct: { a: { b: "c" } }, value: { d: "e" } }, updateMask: "struct.a.b,value.d" }],
+    {
+      body: '{"struct":{"a":{"b":"c"}},"value":{"d":"e"}}',
+      refused: {
+        answer: [200, { body: { struct: { a: { b: "c" } }, value: { d: "e" } }, updateMask: "struct,value" }],
+        because: "field_mask.proto: a repeated field, as the map in a Struct is, stands at the end of a path only",
+      },
     },
-  },
-  {
-    of: ["TestForwardResponseOption"],
-    request: "GET /v1/greetings/Alice",
-    answer: [200, { name: "Alice" }],
+  ),
+  sent("TestForwardResponseOption", "GET /v1/greetings/Alice", [200, { name: "Alice" }], {
     fields: { "content-type": "application/vnd.docker.plugins.v1.1+json" },
     missing: {
       answer: [200, { name: "Alice" }],
       because: "JSON is application/json, as the OpenAPI document says; a google.api.HttpBody has any type",
     },
-  },
-  {
-    of: ["TestForwardResponseOptionHTTPPathPattern"],
-    request: "GET /v1/greetings/Alice",
-    answer: [200, { name: "Alice" }],
+  }),
+  sent("TestForwardResponseOptionHTTPPathPattern", "GET /v1/greetings/Alice", [200, { name: "Alice" }], {
     fields: { "content-type": "/v1/greetings/{name}" },
     refused: {
       answer: [200, { name: "Alice" }],
       because: "RFC 9110 §8.3.1: a content type is a media type, type/subtype; this one is a path",
     },
-  },
-  {
-    of: ["TestNotImplemented"],
-    request: "GET /v1/letters/a",
-    answer: [501],
+  }),
+  sent("TestNotImplemented", "GET /v1/letters/a", [501], {
     refused: {
       answer: [405, { code: 12, status: "UNIMPLEMENTED", message: "GET is not allowed here", details: [] }],
       because: "RFC 9110 §15.5.6: 405 is for a method that is known, and not supported by this resource",
     },
-  },
-  { of: ["TestInvalidArgument"], request: "GET /v1/letters/a/no", answer: [400] },
-  { of: ["TestUnknownPath"], request: "POST /", header: json, body: "{}", answer: [404] },
-  {
-    of: ["TestRequestParseForm"],
-    request: "POST /v1/letters/a",
+  }),
+  sent("TestInvalidArgument", "GET /v1/letters/a/no", [400]),
+  sent("TestUnknownPath", "POST /", [404], inJson("{}")),
+  sent("TestRequestParseForm", "POST /v1/letters/a", [200, { id: "a", number: "1" }], {
     header: form,
     body: "number=1",
-    answer: [200, { id: "a", number: "1" }],
     refused: { answer: [200, { id: "a" }], because: "http.proto, body: a rule that omits it has no HTTP request body" },
-  },
-  { of: ["TestOracle_SayHello"], request: "GET /v1/greetings/Alice", answer: [200, { name: "Alice" }] },
-  {
-    of: ["TestOracle_SayHello_Int32ValBinding"],
-    request: "GET /v1/greetings/number/42",
-    answer: [200, { number: 42 }],
-  },
+  }),
+  sent("TestOracle_SayHello", "GET /v1/greetings/Alice", [200, { name: "Alice" }]),
+  sent("TestOracle_SayHello_Int32ValBinding", "GET /v1/greetings/number/42", [200, { number: 42 }]),
 ];
 
 const odd = { id: "a", Count: "1", lineNumber: "42", mixedCase: "x", LOUD: "y", aBC: "1", thing: { subValue: "z" } };
 const ownNames = { ID: "a", Count: "1", LineNumber: "42", quiet: "y", Thingy: { sub_Value: "z" } };
 
 const names: readonly Case[] = [
-  {
-    of: ["TestNonStandardNames (proto names)"],
-    request: "PATCH /v1/odd_names",
-    body: JSON.stringify({ id: "a", Count: "1", line_number: "42", mixedCase: "x", LOUD: "y", a_BC: "1" }),
-    answer: [
+  sent(
+    "TestNonStandardNames (proto names)",
+    "PATCH /v1/odd_names",
+    [
       200,
       {
         body: { id: "a", Count: "1", lineNumber: "42", mixedCase: "x", LOUD: "y", aBC: "1" },
         updateMask: "`Count`,`LOUD`,a_BC,id,lineNumber,`mixedCase`",
       },
     ],
-    by: ["updateMaskFromBody"],
-  },
-  {
-    of: ["TestNonStandardNames (JSON names)"],
-    request: "PATCH /v1/odd_names",
-    body: JSON.stringify(odd),
-    answer: [200, { body: odd, updateMask: "`Count`,`LOUD`,a_BC,id,lineNumber,`mixedCase`,thing.subValue" }],
-    by: ["updateMaskFromBody"],
-  },
-  {
-    of: ["TestNonStandardNames (proto names, where there are JSON names)"],
-    request: "PATCH /v1/own_json_names",
-    body: '{"id":"a","Count":"1","line_number":"42","LOUD":"y","thing":{"sub_value":"z"}}',
-    answer: [200, { body: ownNames, updateMask: "`Count`,`LOUD`,id,lineNumber,thing.subValue" }],
-    by: ["updateMaskFromBody"],
-  },
-  {
-    of: ["TestNonStandardNames (JSON names of its own)"],
-    request: "PATCH /v1/own_json_names",
-    body: JSON.stringify(ownNames),
-    answer: [200, { body: ownNames, updateMask: "`Count`,`LOUD`,id,lineNumber,thing.subValue" }],
-    by: ["updateMaskFromBody"],
-  },
+    {
+      body: JSON.stringify({ id: "a", Count: "1", line_number: "42", mixedCase: "x", LOUD: "y", a_BC: "1" }),
+      by: ["updateMaskFromBody"],
+    },
+  ),
+  sent(
+    "TestNonStandardNames (JSON names)",
+    "PATCH /v1/odd_names",
+    [200, { body: odd, updateMask: "`Count`,`LOUD`,a_BC,id,lineNumber,`mixedCase`,thing.subValue" }],
+    { body: JSON.stringify(odd), by: ["updateMaskFromBody"] },
+  ),
+  sent(
+    "TestNonStandardNames (proto names, where there are JSON names)",
+    "PATCH /v1/own_json_names",
+    [200, { body: ownNames, updateMask: "`Count`,`LOUD`,id,lineNumber,thing.subValue" }],
+    {
+      body: '{"id":"a","Count":"1","line_number":"42","LOUD":"y","thing":{"sub_value":"z"}}',
+      by: ["updateMaskFromBody"],
+    },
+  ),
+  sent(
+    "TestNonStandardNames (JSON names of its own)",
+    "PATCH /v1/own_json_names",
+    [200, { body: ownNames, updateMask: "`Count`,`LOUD`,id,lineNumber,thing.subValue" }],
+    { body: JSON.stringify(ownNames), by: ["updateMaskFromBody"] },
+  ),
 ];
 
 /** A message of every kind of scalar, as its path and as JSON. */
@@ -279,227 +242,154 @@ const lines = `${JSON.stringify(sample)}\n`.repeat(5);
 const notFound = { code: 5, status: "NOT_FOUND", message: "not found", details: [] };
 
 const samples: readonly Case[] = [
-  {
-    of: ["TestABE testABECreate", "TestAbitOfEverythingClient"],
-    request: `POST /v1/samples/${scalars}`,
-    header: json,
-    body: "{}",
-    answer: [200, scalarSample],
+  sent(["TestABE testABECreate", "TestAbitOfEverythingClient"], `POST /v1/samples/${scalars}`, [200, scalarSample], {
+    ...inJson("{}"),
     by: ["ignoreBodies"],
-  },
-  {
-    of: ["TestABE testABECreateBody", "TestABEOracle_CreateLookupDelete (create)"],
-    request: "POST /v1/samples",
-    header: json,
-    body: JSON.stringify(sample),
-    answer: [200, sample],
-  },
-  {
-    of: ["TestABE testABEBulkCreate (with trailers)"],
-    request: "POST /v1/samples/bulk",
+  }),
+  sent(
+    ["TestABE testABECreateBody", "TestABEOracle_CreateLookupDelete (create)"],
+    "POST /v1/samples",
+    [200, sample],
+    inJson(JSON.stringify(sample)),
+  ),
+  sent("TestABE testABEBulkCreate (with trailers)", "POST /v1/samples/bulk", [200, {}], {
     header: [...json, te],
     body: lines,
-    answer: [200, {}],
     fields: { "grpc-metadata-count": "5" },
     trailer,
     by: ["jsonClientStreams", "grpcMetadata"],
-  },
-  {
-    of: ["TestABE testABEBulkCreate (without trailers)"],
-    request: "POST /v1/samples/bulk",
-    header: json,
-    body: lines,
-    answer: [200, {}],
+  }),
+  sent("TestABE testABEBulkCreate (without trailers)", "POST /v1/samples/bulk", [200, {}], {
+    ...inJson(lines),
     fields: { "grpc-metadata-count": "5" },
     by: ["jsonClientStreams", "grpcMetadata"],
-  },
-  {
-    of: ["TestABE testABEBulkCreateWithError"],
-    request: "POST /v1/samples/bulk",
-    header: [["grpc-metadata-error", "some error"]],
-    body: lines,
-    answer: [400, { code: 3, status: "INVALID_ARGUMENT", message: "error metadata: some error", details: [] }],
-    by: ["grpcMetadata"],
-  },
-  {
-    of: ["TestABE testABELookup"],
-    request: "GET /v1/samples/some",
-    answer: [200, { fString: "prefix/some", fBool: true }],
+  }),
+  sent(
+    "TestABE testABEBulkCreateWithError",
+    "POST /v1/samples/bulk",
+    [400, { code: 3, status: "INVALID_ARGUMENT", message: "error metadata: some error", details: [] }],
+    { header: [["grpc-metadata-error", "some error"]], body: lines, by: ["grpcMetadata"] },
+  ),
+  sent("TestABE testABELookup", "GET /v1/samples/some", [200, { fString: "prefix/some", fBool: true }], {
     fields: { "grpc-metadata-uuid": "some" },
     by: ["grpcMetadata"],
-  },
-  {
-    of: ["TestABEOracle_CreateLookupDelete (look up)"],
-    request: "GET /v1/samples/some",
-    answer: [200, { fString: "prefix/some", fBool: true }],
-  },
-  { of: ["TestABEOracle_CreateLookupDelete (delete)"], request: "DELETE /v1/samples/some", answer: [200, {}] },
-  {
-    of: ["TestABE testABELookupNotFound (with trailers)"],
-    request: "GET /v1/samples/none",
+  }),
+  sent("TestABEOracle_CreateLookupDelete (look up)", "GET /v1/samples/some", [
+    200,
+    { fString: "prefix/some", fBool: true },
+  ]),
+  sent("TestABEOracle_CreateLookupDelete (delete)", "DELETE /v1/samples/some", [200, {}]),
+  sent("TestABE testABELookupNotFound (with trailers)", "GET /v1/samples/none", [404, notFound], {
     header: [te],
-    answer: [404, notFound],
     fields: { "grpc-metadata-uuid": "none" },
     trailer,
     by: ["grpcMetadata"],
-  },
-  {
-    of: ["TestABE testABELookupNotFound (without trailers)"],
-    request: "GET /v1/samples/none",
-    answer: [404, notFound],
+  }),
+  sent("TestABE testABELookupNotFound (without trailers)", "GET /v1/samples/none", [404, notFound], {
     fields: { "grpc-metadata-uuid": "none" },
     by: ["grpcMetadata"],
-  },
-  {
-    of: ["TestABE testABEList"],
-    request: "GET /v1/samples",
-    answer: [200, '{"result":{"fString":"a"}}\n{"result":{"fString":"b"}}\n'],
+  }),
+  sent("TestABE testABEList", "GET /v1/samples", [200, '{"result":{"fString":"a"}}\n{"result":{"fString":"b"}}\n'], {
     fields: { "grpc-metadata-count": "2" },
     by: ["streamInResults", "grpcMetadata"],
-  },
-  {
-    of: ["TestABE testABEDownload", "TestResponseBodyStreamHttpBody"],
-    request: "GET /v1/download",
-    answer: [200, "Hello 1\nHello 2\n"],
+  }),
+  sent(["TestABE testABEDownload", "TestResponseBodyStreamHttpBody"], "GET /v1/download", [200, "Hello 1\nHello 2\n"], {
     refused: {
       answer: [200, "Hello 1Hello 2"],
       because: "httpbody.proto, data: the body as raw binary; a line break between two pieces changes the file",
     },
-  },
-  {
-    of: ["TestResponseBodyStreamHttpBodyError"],
-    request: "GET /v1/download?fails=true",
-    answer: [200, 'Hello 1\nHello 2\n{"error":{"code":3,"message":"error","details":[]}}\n'],
-    refused: {
-      answer: [400, { code: 3, status: "INVALID_ARGUMENT", message: "error", details: [] }],
-      because: "httpbody.proto, data: an error record is no part of the file",
+  }),
+  sent(
+    "TestResponseBodyStreamHttpBodyError",
+    "GET /v1/download?fails=true",
+    [200, 'Hello 1\nHello 2\n{"error":{"code":3,"message":"error","details":[]}}\n'],
+    {
+      refused: {
+        answer: [400, { code: 3, status: "INVALID_ARGUMENT", message: "error", details: [] }],
+        because: "httpbody.proto, data: an error record is no part of the file",
+      },
     },
-  },
-  {
-    of: ["TestABE testABEBulkEcho"],
-    request: "POST /v1/texts/relay",
-    header: json,
-    body: '{"value":"a"}{"value":"b"}',
-    answer: [200, '{"result":{"value":"a"}}\n{"result":{"value":"b"}}\n'],
-    by: ["jsonClientStreams", "streamInResults"],
-  },
-  {
-    of: ["TestABE testABEBulkEchoZeroLength"],
-    request: "POST /v1/texts/relay",
-    header: json,
-    body: "",
-    answer: [200, ""],
-  },
-  {
-    of: ["TestABE testAdditionalBindings (path)", "TestABEOracle_Echo"],
-    request: "GET /v1/texts/hello",
-    answer: [200, { value: "hello" }],
-  },
-  {
-    of: ["TestABE testAdditionalBindings (body)", "TestABE testAdditionalBindings (body in chunks)"],
-    request: "POST /v2/texts",
-    header: json,
-    body: '"hello"',
-    answer: [200, { value: "hello" }],
-  },
-  {
-    of: ["TestABE testAdditionalBindings (query)"],
-    request: "GET /v2/texts?value=hello",
-    answer: [200, { value: "hello" }],
-  },
-  {
-    of: ["TestABE testABERepeated"],
-    request: "GET /v1/many/1,2",
-    answer: [200, { numbers: ["1", "2"] }],
+  ),
+  sent(
+    "TestABE testABEBulkEcho",
+    "POST /v1/texts/relay",
+    [200, '{"result":{"value":"a"}}\n{"result":{"value":"b"}}\n'],
+    { ...inJson('{"value":"a"}{"value":"b"}'), by: ["jsonClientStreams", "streamInResults"] },
+  ),
+  sent("TestABE testABEBulkEchoZeroLength", "POST /v1/texts/relay", [200, ""], inJson("")),
+  sent(["TestABE testAdditionalBindings (path)", "TestABEOracle_Echo"], "GET /v1/texts/hello", [
+    200,
+    { value: "hello" },
+  ]),
+  sent(
+    ["TestABE testAdditionalBindings (body)", "TestABE testAdditionalBindings (body in chunks)"],
+    "POST /v2/texts",
+    [200, { value: "hello" }],
+    inJson('"hello"'),
+  ),
+  sent("TestABE testAdditionalBindings (query)", "GET /v2/texts?value=hello", [200, { value: "hello" }]),
+  sent("TestABE testABERepeated", "GET /v1/many/1,2", [200, { numbers: ["1", "2"] }], {
     refused: { answer: [404], because: "http.proto: a path variable must not refer to a repeated field" },
-  },
-  { of: ["TestABE testABEExists"], request: "HEAD /v1/samples/some", answer: [200] },
-  { of: ["TestABE testABEExistsNotFound"], request: "HEAD /v1/samples/none", answer: [404] },
-  {
-    of: ["TestABE testABEOptions"],
-    request: "OPTIONS /v1/samples/some",
-    header: json,
-    body: '{"f_bool":true}',
-    answer: [200, {}],
+  }),
+  sent("TestABE testABEExists", "HEAD /v1/samples/some", [200]),
+  sent("TestABE testABEExistsNotFound", "HEAD /v1/samples/none", [404]),
+  sent("TestABE testABEOptions", "OPTIONS /v1/samples/some", [200, {}], {
+    ...inJson('{"f_bool":true}'),
     fields: { "grpc-metadata-allow": "OPTIONS, GET, HEAD, POST, PUT, TRACE" },
     by: ["ignoreBodies", "grpcMetadata"],
-  },
-  {
-    of: ["TestABE testABETrace"],
-    request: "TRACE /v1/samples/some",
-    header: json,
-    body: '{"f_bool":true}',
-    answer: [200, { fBool: true }],
+  }),
+  sent("TestABE testABETrace", "TRACE /v1/samples/some", [200, { fBool: true }], {
+    ...inJson('{"f_bool":true}'),
     by: ["ignoreBodies"],
-  },
-  {
-    of: ["TestABEPatch"],
-    request: "PATCH /v2/samples/7",
+  }),
+  sent("TestABEPatch", "PATCH /v2/samples/7", [200, { sample: { fInt64: "7", fString: "a" }, updateMask: "fString" }], {
     body: '{"f_string":"a"}',
-    answer: [200, { sample: { fInt64: "7", fString: "a" }, updateMask: "fString" }],
     by: ["updateMaskFromBody"],
-  },
-  {
-    of: ["TestABEPatchBody/with fieldmask provided"],
-    request: "PATCH /v2a/samples/7",
-    body: '{"sample":{"fString":"x","nested":{"number":"456"}},"updateMask":"nested"}',
-    answer: [200, { sample: { fInt64: "7", fString: "x", nested: { number: "456" } }, updateMask: "nested" }],
-  },
-  {
-    of: ["TestABEPatchBody/with empty fieldmask"],
-    request: "PATCH /v2a/samples/7",
-    body: '{"sample":{"fString":"x"},"updateMask":""}',
-    answer: [200, { sample: { fInt64: "7", fString: "x" }, updateMask: "" }],
-  },
-  {
-    of: ["TestABEPatchBody/with nil fieldmask"],
-    request: "PATCH /v2a/samples/7",
-    body: '{"sample":{"fString":"x"},"updateMask":null}',
-    answer: [200, { sample: { fInt64: "7", fString: "x" } }],
-  },
-  {
-    of: ["TestABEOracle_DeepPathEcho"],
-    request: "POST /v1/deep/a",
-    header: json,
-    body: '{"nested":{"number":"42"}}',
-    answer: [200, { nested: { text: "a", number: "42" } }],
-  },
-  {
-    of: ["TestABEOracle_CheckStatus"],
-    request: "GET /v1/samples/some",
-    answer: [200, { fBool: true, fString: "prefix/some" }],
-  },
-  { of: ["TestPostWithEmptyBody"], request: "POST /v1/samples", header: json, body: "", answer: [200, {}] },
+  }),
+  sent(
+    "TestABEPatchBody/with fieldmask provided",
+    "PATCH /v2a/samples/7",
+    [200, { sample: { fInt64: "7", fString: "x", nested: { number: "456" } }, updateMask: "nested" }],
+    { body: '{"sample":{"fString":"x","nested":{"number":"456"}},"updateMask":"nested"}' },
+  ),
+  sent(
+    "TestABEPatchBody/with empty fieldmask",
+    "PATCH /v2a/samples/7",
+    [200, { sample: { fInt64: "7", fString: "x" }, updateMask: "" }],
+    { body: '{"sample":{"fString":"x"},"updateMask":""}' },
+  ),
+  sent(
+    "TestABEPatchBody/with nil fieldmask",
+    "PATCH /v2a/samples/7",
+    [200, { sample: { fInt64: "7", fString: "x" } }],
+    { body: '{"sample":{"fString":"x"},"updateMask":null}' },
+  ),
+  sent(
+    "TestABEOracle_DeepPathEcho",
+    "POST /v1/deep/a",
+    [200, { nested: { text: "a", number: "42" } }],
+    inJson('{"nested":{"number":"42"}}'),
+  ),
+  sent("TestABEOracle_CheckStatus", "GET /v1/samples/some", [200, { fBool: true, fString: "prefix/some" }]),
+  sent("TestPostWithEmptyBody", "POST /v1/samples", [200, {}], inJson("")),
 ];
 
 const answers: readonly Case[] = [
-  { of: ["TestResponseBody testResponseBody"], request: "GET /answers/a", answer: [200, { name: "a" }] },
-  {
-    of: ["TestResponseBody testResponseBodies", "TestResponseBody testResponseStrings/Response bodies"],
-    request: "GET /answers/labels/a",
-    answer: [200, [{ name: "a" }]],
-  },
-  {
-    of: ["TestResponseBody testResponseStrings/Response strings"],
-    request: "GET /answers/words/a",
-    answer: [200, ["hello", "a"]],
-  },
-  {
-    of: ["TestResponseBody testResponseStrings/Empty response strings"],
-    request: "GET /answers/words/empty",
-    answer: [200, []],
-  },
-  {
-    of: ["TestResponseBodySameName", "TestResponseBodyImportedType"],
-    request: "GET /answers/same/a",
-    answer: [200, "a"],
-  },
-  {
-    of: ["TestResponseBodyStream"],
-    request: "GET /answers/stream/a",
-    answer: [200, '{"result":{"name":"first a"}}\n{"result":{"name":"second a"}}\n'],
-    by: ["streamInResults"],
-  },
+  sent("TestResponseBody testResponseBody", "GET /answers/a", [200, { name: "a" }]),
+  sent(
+    ["TestResponseBody testResponseBodies", "TestResponseBody testResponseStrings/Response bodies"],
+    "GET /answers/labels/a",
+    [200, [{ name: "a" }]],
+  ),
+  sent("TestResponseBody testResponseStrings/Response strings", "GET /answers/words/a", [200, ["hello", "a"]]),
+  sent("TestResponseBody testResponseStrings/Empty response strings", "GET /answers/words/empty", [200, []]),
+  sent(["TestResponseBodySameName", "TestResponseBodyImportedType"], "GET /answers/same/a", [200, "a"]),
+  sent(
+    "TestResponseBodyStream",
+    "GET /answers/stream/a",
+    [200, '{"result":{"name":"first a"}}\n{"result":{"name":"second a"}}\n'],
+    { by: ["streamInResults"] },
+  ),
 ];
 
 /** Tests that send the same to a gateway before gRPC, and to one in process. */
@@ -509,90 +399,63 @@ const bothWays = (name: string): readonly string[] => [
 ];
 
 const queries: readonly Case[] = [
-  {
-    of: bothWays("get url query values"),
-    request: "GET /v1/params/get/a?f_double=1234.56&f_bool=true&labels[map_key]=map_value",
-    answer: [200, { fDouble: 1234.56, fBool: true, labels: { map_key: "map_value" }, nested: { text: "a" } }],
-    by: ["mapsInQuery"],
-  },
-  {
-    of: bothWays("get nested enum url parameter"),
-    request: "GET /v1/params/enum/COLOR_RED",
-    answer: [200, { fEnum: "COLOR_RED" }],
-  },
-  { of: ["TestNestedEnumGetQueryParams"], request: "GET /v1/params/enum/1", answer: [200, { fEnum: "COLOR_RED" }] },
-  {
-    of: bothWays("post url query values"),
-    request: "POST /v1/params/post/a?f_double=1234.56&f_bool=true",
-    header: json,
-    body: '{"text":"foo","number":"100"}',
-    answer: [200, { fDouble: 1234.56, fBool: true, fString: "a", nested: { text: "foo", number: "100" } }],
-  },
-  {
-    of: bothWays("post form and url query values"),
-    request: "POST /v1/params/get/a?f_double=1234.56&f_bool=true",
-    header: form,
-    body: "f_string=b&tags=c&tags=d&maybe_string=e",
-    answer: [
-      200,
-      { fDouble: 1234.56, fBool: true, fString: "b", tags: ["c", "d"], maybeString: "e", nested: { text: "a" } },
-    ],
-    refused: {
-      answer: [405, { code: 12, status: "UNIMPLEMENTED", message: "POST is not allowed here", details: [] }],
-      because: "RFC 9110 §9.1: the method is the primary source of what a request means, and the rule says GET",
+  sent(
+    bothWays("get url query values"),
+    "GET /v1/params/get/a?f_double=1234.56&f_bool=true&labels[map_key]=map_value",
+    [200, { fDouble: 1234.56, fBool: true, labels: { map_key: "map_value" }, nested: { text: "a" } }],
+    { by: ["mapsInQuery"] },
+  ),
+  sent(bothWays("get nested enum url parameter"), "GET /v1/params/enum/COLOR_RED", [200, { fEnum: "COLOR_RED" }]),
+  sent("TestNestedEnumGetQueryParams", "GET /v1/params/enum/1", [200, { fEnum: "COLOR_RED" }]),
+  sent(
+    bothWays("post url query values"),
+    "POST /v1/params/post/a?f_double=1234.56&f_bool=true",
+    [200, { fDouble: 1234.56, fBool: true, fString: "a", nested: { text: "foo", number: "100" } }],
+    inJson('{"text":"foo","number":"100"}'),
+  ),
+  sent(
+    bothWays("post form and url query values"),
+    "POST /v1/params/get/a?f_double=1234.56&f_bool=true",
+    [200, { fDouble: 1234.56, fBool: true, fString: "b", tags: ["c", "d"], maybeString: "e", nested: { text: "a" } }],
+    {
+      header: form,
+      body: "f_string=b&tags=c&tags=d&maybe_string=e",
+      refused: {
+        answer: [405, { code: 12, status: "UNIMPLEMENTED", message: "POST is not allowed here", details: [] }],
+        because: "RFC 9110 §9.1: the method is the primary source of what a request means, and the rule says GET",
+      },
     },
-  },
+  ),
 ];
 
 const waits: readonly Case[] = [
-  { of: ["TestTimeout"], request: "GET /v2/wait", header: [["grpc-timeout", "10m"]], answer: [504] },
-  { of: ["TestInvalidTimeout"], request: "GET /v2/wait", header: [["grpc-timeout", "INVALID"]], answer: [400] },
-  { of: ["TestExcessBody testExcessBodyRPC"], request: "POST /v2/wait", leaves: true, answer: [200] },
-  { of: ["TestExcessBody testExcessBodyStream"], request: "POST /v2/wait_stream", leaves: true, answer: [200] },
-  {
-    of: ["TestExcessBody testExcessBodyRPCUnexpected"],
-    request: "POST /v2/wait",
+  sent("TestTimeout", "GET /v2/wait", [504], { header: [["grpc-timeout", "10m"]] }),
+  sent("TestInvalidTimeout", "GET /v2/wait", [400], { header: [["grpc-timeout", "INVALID"]] }),
+  sent("TestExcessBody testExcessBodyRPC", "POST /v2/wait", [200], { leaves: true }),
+  sent("TestExcessBody testExcessBodyStream", "POST /v2/wait_stream", [200], { leaves: true }),
+  sent("TestExcessBody testExcessBodyRPCUnexpected", "POST /v2/wait", [200], {
     body: "{}",
     leaves: true,
-    answer: [200],
     by: ["ignoreBodies"],
-  },
-  {
-    of: ["TestExcessBody testExcessBodyStreamUnexpected"],
-    request: "POST /v2/wait_stream",
+  }),
+  sent("TestExcessBody testExcessBodyStreamUnexpected", "POST /v2/wait_stream", [200], {
     body: "{}",
     leaves: true,
-    answer: [200],
     by: ["ignoreBodies"],
-  },
-  {
-    of: ["TestExcessBody testExcessBodyRPCWithBody"],
-    request: "POST /v2/wait/with_body",
+  }),
+  sent("TestExcessBody testExcessBodyRPCWithBody", "POST /v2/wait/with_body", [200], { body: "{}", leaves: true }),
+  sent("TestExcessBody testExcessBodyStreamWithBody", "POST /v2/wait_stream/with_body", [200], {
     body: "{}",
     leaves: true,
-    answer: [200],
-  },
-  {
-    of: ["TestExcessBody testExcessBodyStreamWithBody"],
-    request: "POST /v2/wait_stream/with_body",
-    body: "{}",
-    leaves: true,
-    answer: [200],
-  },
-  {
-    of: ["TestExcessBody testExcessBodyRPCWithBodyUnexpected"],
-    request: "POST /v2/wait/with_body",
+  }),
+  sent("TestExcessBody testExcessBodyRPCWithBodyUnexpected", "POST /v2/wait/with_body", [200], {
     body: "{}.",
-    answer: [200],
     refused: { answer: [400], because: "RFC 8259 §2: a JSON text is one value, and nothing but white space after it" },
-  },
-  {
-    of: ["TestExcessBody testExcessBodyStreamWithBodyUnexpected"],
-    request: "POST /v2/wait_stream/with_body",
+  }),
+  sent("TestExcessBody testExcessBodyStreamWithBodyUnexpected", "POST /v2/wait_stream/with_body", [200], {
     body: `{}${".".repeat(511)}`,
-    answer: [200],
     refused: { answer: [400], because: "RFC 8259 §2: a JSON text is one value, and nothing but white space after it" },
-  },
+  }),
 ];
 
 export const cases: readonly Case[] = [...prefixes, ...letters, ...names, ...samples, ...answers, ...queries, ...waits];
