@@ -24,37 +24,22 @@ function processor(parts: Partial<SpanProcessor>): Partial<NodeSDKConfiguration>
 describe("no call fails by an SDK whose", () => {
   const exporter = new InMemorySpanExporter();
   exporter.export = broken;
-  const rows: { name: string; parts: Partial<NodeSDKConfiguration>; isTold: boolean; active: string }[] = [
-    {
-      name: "propagator throws",
-      parts: { textMapPropagator: { extract: broken, inject: () => {}, fields: () => [] } },
-      isTold: true,
-      active: "no span",
-    },
-    {
-      name: "sampler throws",
-      parts: { sampler: { shouldSample: broken, toString: () => "broken" } },
-      isTold: true,
-      active: "no span",
-    },
-    {
-      name: "generator of ids throws",
-      parts: { idGenerator: { generateTraceId: broken, generateSpanId: broken } },
-      isTold: true,
-      active: "no span",
-    },
-    { name: "processor throws at the start", parts: processor({ onStart: broken }), isTold: true, active: "no span" },
-    { name: "processor throws at the end", parts: processor({ onEnd: broken }), isTold: true, active: "a span" },
-    {
-      name: "exporter throws",
-      parts: { spanProcessors: [new SimpleSpanProcessor({ exporter })] },
-      isTold: false,
-      active: "a span",
-    },
-    { name: "context manager throws", parts: { contextManager: brokenWith }, isTold: false, active: "no span" },
+  const rows: (readonly [name: string, parts: Partial<NodeSDKConfiguration>, isTold: boolean, active: string])[] = [
+    [
+      "propagator throws",
+      { textMapPropagator: { extract: broken, inject: () => {}, fields: () => [] } },
+      true,
+      "no span",
+    ],
+    ["sampler throws", { sampler: { shouldSample: broken, toString: () => "broken" } }, true, "no span"],
+    ["generator of ids throws", { idGenerator: { generateTraceId: broken, generateSpanId: broken } }, true, "no span"],
+    ["processor throws at the start", processor({ onStart: broken }), true, "no span"],
+    ["processor throws at the end", processor({ onEnd: broken }), true, "a span"],
+    ["exporter throws", { spanProcessors: [new SimpleSpanProcessor({ exporter })] }, false, "a span"],
+    ["context manager throws", { contextManager: brokenWith }, false, "no span"],
   ];
 
-  test.each(rows)("$name, and every hook is called once", async ({ parts, isTold, active }) => {
+  test.each(rows)("%s, and every hook is called once", async (_name, parts, isTold, active) => {
     using _ = registerSdk(parts);
     const called: string[] = [];
     const call = (name: string): void => void called.push(name);
