@@ -36,7 +36,7 @@ export interface ImportOptions {
 /** An import in progress: ids are added batch by batch. */
 export interface PlantImport extends AsyncDisposable {
   /** Stores one batch in one transaction, durably. Repeating a batch changes nothing. */
-  add(ids: readonly bigint[]): Promise<ImportCounts>;
+  add(ids: readonly bigint[] | BigInt64Array): Promise<ImportCounts>;
 }
 
 /**

@@ -25,49 +25,75 @@ const byteOrderMark = "\u00ef\u00bb\u00bf";
  *
  * @throws BadLine at the first line that is not a canonical int64. Earlier ids of its batch are not yielded.
  */
-export async function* readIds(text: AsyncIterable<Uint8Array>): AsyncGenerator<readonly bigint[]> {
-  let ids: bigint[] = [];
+export async function* readIds(text: AsyncIterable<Uint8Array>): AsyncGenerator<BigInt64Array> {
+  let ids = new BigInt64Array(batchMax);
+  let count = 0;
   let lineNumber = 0;
   let unfinished = "";
   for await (const chunk of text) {
     let start = 0;
-    for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, start)) {
+    for (let end = lineEnd(chunk, start); end < chunk.length; end = lineEnd(chunk, start)) {
       lineNumber++;
       const plain = unfinished === "" ? plainId(chunk, start, end) : undefined;
       const id = plain ?? parseLine(unfinished + latin1(chunk, start, end), lineNumber);
       unfinished = "";
       start = end + 1;
-      if (id !== undefined) ids.push(id);
-      if (ids.length < batchMax) continue;
+      if (id !== undefined) ids[count++] = id;
+      if (count < batchMax) continue;
       yield ids;
-      ids = [];
+      ids = new BigInt64Array(batchMax);
+      count = 0;
     }
     unfinished += latin1(chunk, start, chunk.length);
     // An endless line, such as in a binary file, is rejected before it fills the memory.
     if (unfinished.length > lineMax) parseLine(unfinished, lineNumber + 1);
   }
   const last = parseLine(unfinished, lineNumber + 1);
-  if (last !== undefined) ids.push(last);
-  if (ids.length > 0) yield ids;
+  if (last !== undefined) ids[count++] = last;
+  if (count > 0) yield ids.subarray(0, count);
 }
 
 const lineFeed = 0x0a;
+const minusSign = 0x2d;
 const digitZero = 0x30;
 
-// Every number of so many digits is exact in a double.
-const plainDigitsMax = 15;
+/** Returns where the line ends, or the bytes do. A line is too short for a search of the buffer's own. */
+function lineEnd(bytes: Uint8Array, start: number): number {
+  let end = start;
+  while (end < bytes.length && bytes[end] !== lineFeed) end++;
+  return end;
+}
 
-/** Returns the id of a line that is nothing but digits, in a fifth of the time; `undefined` for any other line. */
+// An id is read as two numbers, its last nine digits and those before them, which are exact in a double below this edge.
+// Ids above it, of which int64 has some more, are left to the careful way.
+const lowDigits = 9;
+const lowRange = 1_000_000_000n;
+const highEdge = Number(int64Max / lowRange);
+
+/**
+ * Returns the id of a line, in half of the time or less; `undefined` for any line that is not just digits, perhaps after
+ * a minus sign, and for a few that are.
+ */
 function plainId(bytes: Uint8Array, start: number, end: number): bigint | undefined {
-  const isPlain = end > start && end - start <= plainDigitsMax && (bytes[start] !== digitZero || end - start === 1);
-  if (!isPlain) return undefined;
-  let id = 0;
+  const first = bytes[start] === minusSign ? start + 1 : start;
+  if (first === end || bytes[first] === digitZero) return undefined;
+  const middle = Math.max(first, end - lowDigits);
+  const high = numberOf(bytes, first, middle);
+  const low = numberOf(bytes, middle, end);
+  if (high === undefined || low === undefined || high >= highEdge) return undefined;
+  const id = high === 0 ? BigInt(low) : BigInt(high) * lowRange + BigInt(low);
+  return first === start ? id : -id;
+}
+
+/** Returns the number that these digits are, zero if there are none; `undefined` if a byte is no digit. */
+function numberOf(bytes: Uint8Array, start: number, end: number): number | undefined {
+  let number = 0;
   for (let at = start; at < end; at++) {
     const digit = (bytes[at] ?? 0) - digitZero;
     if (digit < 0 || digit > 9) return undefined;
-    id = id * 10 + digit;
+    number = number * 10 + digit;
   }
-  return BigInt(id);
+  return number;
 }
 
 // Latin-1 has one character per byte, so lengths are bytes, and only ASCII digits look like digits.

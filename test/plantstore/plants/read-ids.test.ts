@@ -1,4 +1,4 @@
-import { array, assert, asyncProperty, bigInt, integer, oneof } from "fast-check";
+import { array, assert, asyncProperty, bigInt, integer, oneof, stringMatching } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BadLine, readIds } from "../../../src/plantstore/plants/read-ids.ts";
 
@@ -37,6 +37,9 @@ describe("reading ids", () => {
     { name: "minus zero", text: "-0\n", says: 'line 1 is not the id of a plant: "-0"' },
     { name: "a plus sign", text: "+1\n", says: 'line 1 is not the id of a plant: "+1"' },
     { name: "a space before the id", text: " 1\n", says: 'line 1 is not the id of a plant: " 1"' },
+    { name: "a minus sign alone", text: "-\n", says: 'line 1 is not the id of a plant: "-"' },
+    { name: "a leading zero of a negative", text: "-01\n", says: 'line 1 is not the id of a plant: "-01"' },
+    { name: "two minus signs", text: "--1\n", says: 'line 1 is not the id of a plant: "--1"' },
     { name: "two ids in a line", text: "1,2\n", says: 'line 1 is not the id of a plant: "1,2"' },
     { name: "a fraction", text: "1.0\n", says: 'line 1 is not the id of a plant: "1.0"' },
     { name: "more than int64 holds", text: "9223372036854775808\n", says: /^line 1 .*"9223372036854775808"$/ },
@@ -84,19 +87,37 @@ describe("reading ids", () => {
 
   test("reads what was written, wherever the text is cut", async () => {
     await assert(
-      asyncProperty(
-        array(
-          oneof(
-            bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
-            bigInt({ min: 10n ** 14n, max: 2n * 10n ** 15n }),
-            bigInt({ min: -20n, max: 200n }),
-          ),
-        ),
-        integer({ min: 1, max: 30 }),
-        async (ids, size) => {
-          expect(await read(ids.map((id) => `${id}\n`).join(""), size)).toEqual(ids);
-        },
-      ),
+      asyncProperty(array(anyId), integer({ min: 1, max: 30 }), async (ids, size) => {
+        expect(await read(ids.map((id) => `${id}\n`).join(""), size)).toEqual(ids);
+      }),
+    );
+  });
+
+  test("refuses the first line that BigInt would not write", async () => {
+    const line = oneof(
+      anyId.map(String),
+      stringMatching(/^-?[0-9]{1,20}$/),
+      stringMatching(/^[0-9]{0,12}[-/:x][0-9]{0,9}$/),
+    );
+    await assert(
+      asyncProperty(array(line, { maxLength: 5 }), async (lines) => {
+        const bad = lines.findIndex((text) => !isWrittenId(text));
+        const reading = read(lines.map((text) => `${text}\n`).join(""));
+        if (bad < 0) expect(await reading).toEqual(lines.map(BigInt));
+        else await expect(reading).rejects.toThrow(`line ${bad + 1} is not the id of a plant: "${lines[bad]}"`);
+      }),
     );
   });
 });
+
+/** Ids of all lengths, and such as are near where the way of reading them changes. */
+const anyId = oneof(
+  bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  bigInt({ min: -(10n ** 10n), max: 10n ** 10n }),
+  bigInt({ min: 9_223_372_035_999_999_990n, max: 9_223_372_036_000_000_009n }),
+  bigInt({ min: -20n, max: 200n }),
+);
+
+function isWrittenId(text: string): boolean {
+  return /^-?[0-9]+$/.test(text) && String(BigInt.asIntN(64, BigInt(text))) === text;
+}

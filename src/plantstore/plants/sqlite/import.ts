@@ -11,7 +11,7 @@ export function startImport(db: DatabaseSync, options: ImportOptions): PlantImpo
   const wasDeleted = options.restore === true ? neverDeleted : followDeletions(db);
   const insert = db.prepare("INSERT OR IGNORE INTO plants (id) VALUES (?)");
 
-  const add = (ids: readonly bigint[]): ImportCounts => {
+  const add = (ids: readonly bigint[] | BigInt64Array): ImportCounts => {
     const isDeleted = wasDeleted();
     let added = 0;
     let deleted = 0;

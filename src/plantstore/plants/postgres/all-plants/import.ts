@@ -54,7 +54,7 @@ export function startImport(session: Session, { restore = false }: ImportOptions
 /** @param mayBeNew - whether it is first tried to copy the batch as a whole */
 async function addBatch(
   session: Session,
-  ids: readonly bigint[],
+  ids: readonly bigint[] | BigInt64Array,
   restore: boolean,
   mayBeNew: boolean,
 ): Promise<ImportCounts> {
@@ -75,8 +75,8 @@ async function addBatch(
       if (isOutcomeUnknown(fault)) for (const id of inserted?.added ?? lines) added.add(String(id));
       throw fault;
     }
-    if (inserted === undefined) return { added: ids.length, deleted: 0, present: 0 };
-    return countLines(ids, new Set([...added, ...inserted.added]), inserted.deleted);
+    if (inserted === undefined) return { added: lines.length, deleted: 0, present: 0 };
+    return countLines(lines, new Set([...added, ...inserted.added]), inserted.deleted);
   });
 }
 
@@ -107,7 +107,7 @@ function restoredInDoubt(fault: unknown): StoreOpenError {
   return new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });
 }
 
-function countLines(ids: readonly bigint[], added: Set<string>, deleted: ReadonlySet<string>): ImportCounts {
+function countLines(ids: BigInt64Array, added: Set<string>, deleted: ReadonlySet<string>): ImportCounts {
   for (const id of deleted) added.delete(id);
   const ofDeleted = deleted.size === 0 ? 0 : ids.filter((id) => deleted.has(String(id))).length;
   return { added: added.size, deleted: ofDeleted, present: ids.length - added.size - ofDeleted };
