@@ -86,7 +86,7 @@ describe("importing into PostgreSQL", () => {
     expect(await ways([4n, 2n, 3n])).toEqual([{ added: 2, present: 1, deleted: 0 }, ...tried]);
     expect(await ways([5n])).toEqual([{ added: 1, present: 0, deleted: 0 }, "INSERT INTO plants"]);
     expect(await ways([6n])).toEqual([{ added: 1, present: 0, deleted: 0 }, ...copied]);
-    expect(await ways([7n, 8n])).toEqual([{ added: 1, present: 0, deleted: 1 }, "INSERT INTO plants"]);
+    expect(await ways([7n, 8n])).toEqual([{ added: 1, present: 0, deleted: 1 }, ...tried]);
     await using restoring = await database.startImport({ restore: true });
     said = "";
     await expect(restoring.add([7n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });

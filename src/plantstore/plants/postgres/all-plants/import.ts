@@ -85,15 +85,11 @@ async function addBatch(
  * transaction is over.
  */
 async function copyNew(session: Session, lines: BigInt64Array, restore: boolean): Promise<boolean> {
-  const hasRecord = async (): Promise<boolean> => !restore && (await idsWithRecord(session, lines)).size > 0;
   await session.begin(begin);
   try {
-    if (!(await hasRecord())) {
-      const count = await session.copy(copy, int64Copy(lines));
-      // If a deletion is in progress, the COPY waits for it, and then finds the id free. So this looks for records
-      // again with a new snapshot.
-      if (count === lines.length && !(await hasRecord())) return true;
-    }
+    const count = await session.copy(copy, int64Copy(lines));
+    // The COPY waits for deletions that are under way, so only a look after it, with a new snapshot, sees their records.
+    if (count === lines.length && (restore || (await idsWithRecord(session, lines)).size === 0)) return true;
   } catch (fault) {
     // Otherwise an id is there, which Citus calls an internal error, a trigger refuses one, or the server has no COPY.
     if (faultsOfOthers.test(sqlStateOf(fault) ?? "08")) throw fault;
