@@ -48,6 +48,8 @@ class ProxyServer {
   readonly #terminal: Terminal;
   readonly #upstreams: readonly Upstream[];
   readonly #metrics = new Metrics();
+  /** One for all attempts to open the proxy: each would add its metrics. */
+  readonly #count = createRequestMetrics(this.#metrics);
   readonly #readiness: Readiness;
   readonly #docs: ProxyDocs | undefined;
   readonly #log: FailureLog;
@@ -138,7 +140,6 @@ class ProxyServer {
 
   #options(): ProxyOptions {
     const { descriptors, reflectionHeader, services, rest, timeoutMs, timeoutMaxMs, cors } = this.#settings;
-    const count = createRequestMetrics(this.#metrics);
     const upstreams = this.#upstreams.map((upstream) => ({
       upstream,
       descriptors,
@@ -153,7 +154,7 @@ class ProxyServer {
       endpoints: this.#docs?.endpoints ?? [],
       ...(cors && { cors }),
       onAnswer: (answer) => {
-        count(answer);
+        this.#count(answer);
         this.#log.answered(answer);
       },
       onFault: (error, what) => this.#log.write(`${what}: ${causesOf(error)}`),

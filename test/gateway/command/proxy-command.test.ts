@@ -274,6 +274,9 @@ test("with --wait it serves as soon as there are descriptors, and is not ready b
   renameSync(write("made.binpb", greenhouses), file);
   expect((await get(`${await running.serving}/sensors/4/reading`)).status).toBe(200);
   expect((await get(`${admin}/readyz`)).status).toBe(200);
+  // Of each attempt there would be another.
+  const { body } = await get(`${admin}/metrics`);
+  expect(body.match(/^# TYPE http_server_request_duration_seconds/gm)).toHaveLength(1);
 });
 
 test("with --wait it ends when it is told to, also before there are descriptors", async () => {
