@@ -170,16 +170,25 @@ describe("the handler in a server of HTTP/1.1", () => {
     expect(fieldValue(answer.header, "connection")).toBe(want);
   });
 
-  test("answers a preflight, which has no body, and keeps the connection", async () => {
+  const preflight = "host: x\r\norigin: https://shop.example\r\naccess-control-request-method: POST";
+  const kept = "host: x\r\nconnection: keep-alive\r\ncontent-type: application/json\r\ncontent-length: 2";
+  test.each([
+    {
+      name: "a preflight, which has no body",
+      request: `OPTIONS /beds/7:water HTTP/1.1\r\n${preflight}\r\n\r\n`,
+      want: 204,
+    },
+    {
+      name: "a call over HTTP/1.0 that asks for it",
+      request: `POST /beds/7:water HTTP/1.0\r\n${kept}\r\n\r\n{}`,
+      want: 200,
+    },
+  ])("answers $name, and keeps the connection", async ({ request, want }) => {
     await using server = await serve("1.1", mount({ cors: { origins: ["https://shop.example"] } }));
     using connection = await openHttp1(server.address);
-    const header: Field[] = [
-      ["origin", "https://shop.example"],
-      ["access-control-request-method", "POST"],
-    ];
     for (const _ of [1, 2]) {
-      connection.request({ httpMethod: "OPTIONS", path: water.path, header });
-      expect((await connection.readAnswer()).httpStatus).toBe(204);
+      connection.write(request);
+      expect((await connection.readAnswer()).httpStatus).toBe(want);
     }
   });
 
@@ -538,6 +547,14 @@ test("the handler in a server of HTTP/2 sends the trailers of gRPC", async () =>
   );
   expect(fieldValue(answer.trailer, "grpc-status")).toBe("0");
   expect(fieldValue(answer.trailer, "x-trailer")).toBe("last");
+});
+
+test("the handler in a server of HTTP/2 refuses a body by its announced length, before any of it comes", async () => {
+  const gateway = createGreenhouse({ readMaxBytes: 10 });
+  await using server = await serve("2", gateway.handler);
+  const header: Field[] = [json, ["content-length", "11"]];
+  using upload = await openUpload({ ...server, gateway }, "2", ["POST", "/beds/7:water"], header);
+  expect((await within(upload.readAnswer(), "an answer")).httpStatus).toBe(413);
 });
 
 test("the handler in a server of HTTP/2 stops a body that goes on after its answer before a megabyte has come", async () => {

@@ -151,6 +151,7 @@ function rememberPassed(pass: (fields: HeaderFields, added: AddedFields) => stri
   return (list: KnownFields, added) => {
     const same = list[passedOn];
     if (same?.pass === pass && same.added === added) {
+      // No test can tell: it saves to encode them again.
       same.passed.isShared = true;
       return same.passed;
     }

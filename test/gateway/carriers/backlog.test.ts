@@ -42,6 +42,8 @@ describe("where connections hold too much together, the budget cuts off", () => 
     }
     expect(seen.join("")).toBe(cut);
     expect(budget.bytes).toBe(held * kib);
+    // One that was cut off holds nothing, whatever is added or removed then.
+    expect([...backlogs.values()].reduce((sum, { bytes }) => sum + bytes, 0)).toBe(budget.bytes);
   });
 
   test.each([

@@ -60,12 +60,12 @@ class Share {
     say({ gateway: "taken", connection }, () => (isSaid = true));
     socket.on("close", () => this.#countClosed());
     process.nextTick(() => {
-      // The channel is full. Were this process to read, and end before that is said, another would get a connection
-      // whose first bytes are lost, and take the middle of a request for a request.
-      if (!isSaid) return void socket.destroy();
       // What node makes of a handle is not half-open.
       socket.allowHalfOpen = true;
-      take(socket);
+      if (isSaid) take(socket);
+      // The channel is full. Were this process to read, and end before that is said, another would get a connection
+      // whose first bytes are lost, and take the middle of a request for a request.
+      else socket.destroy();
     });
   }
 
