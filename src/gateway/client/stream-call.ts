@@ -76,8 +76,8 @@ export class StreamCall extends OutgoingCall {
   }
 
   protected failed(error: ConnectError, trailer: HeaderFields | undefined): void {
-    this.#error = error;
     this.#reject(error);
+    this.#error = error;
     this.#endBoth(trailer);
   }
 

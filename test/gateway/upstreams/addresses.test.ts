@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream } from "../../../src/gateway/client/index.ts";
 import { createGateway } from "../../../src/gateway/index.ts";
+import { readUpstreamAddress } from "../../../src/gateway/upstreams/upstream-address.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import { frameType } from "../../support/carriers/http2-frames.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
@@ -241,7 +242,8 @@ test("looking a name up again opens no connection if nothing has changed", async
   await using server = await startScriptedServer(answering);
   let lookups = 0;
   await using client = openGreenhouse({
-    addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
+    // The latter needs no lookup, and is the same server.
+    addresses: [`dns:plants.example:${portOf(server.baseUrl)}`, server.baseUrl],
     resolveEveryMs: 1,
     lookup: async () => {
       lookups++;
@@ -429,6 +431,15 @@ test.each([
   { options: { addresses: "http://a", limits: { idleTimeoutMs: 2 ** 31 } }, error: "limits.idleTimeoutMs must be" },
 ])("$options is refused", ({ options, error }) => {
   expect(() => createUpstream(options)).toThrow(error);
+});
+
+test.each([
+  { text: "http://a", target: { host: "a", port: 80 } },
+  { text: "https://[::1]", target: { host: "::1", port: 443 } },
+  { text: "dns:a:81", target: { host: "a", port: 81 } },
+  { text: "unix:/a", target: { path: "/a" } },
+])("$text is at $target", ({ text, target }) => {
+  expect(readUpstreamAddress(text)).toMatchObject({ target });
 });
 
 test("options of an upstream are refused beside it", () => {

@@ -8,7 +8,8 @@ import { createGrpcTransport, type UpstreamOptions } from "../../../src/gateway/
 import { defaultHttp2Limits } from "../../../src/gateway/http2/index.ts";
 import { ConnectBackoff } from "../../../src/gateway/upstreams/connect-backoff.ts";
 import * as defaults from "../../../src/gateway/upstreams/upstream-limits.ts";
-import { frame, frameType, resetFrame } from "../../support/carriers/http2-frames.ts";
+import { frame, frameBytes, frameType, resetFrame } from "../../support/carriers/http2-frames.ts";
+import { settingFrame } from "../../support/http2/http2-requests.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 import {
@@ -108,8 +109,9 @@ test("a connection has no more calls at once than the limit says", async () => {
   await Promise.all(calls);
 });
 
-test("a server that has not spoken yet is trusted with some calls", async () => {
-  const server = createServer((socket) => socket.on("error", () => undefined).resume());
+test("a server that has not spoken yet is trusted with some calls, or with as many as it took before", async () => {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => sockets.push(socket.on("error", () => undefined).resume()));
   const baseUrl = await listenOnLoopback(server);
   const client = clientOf(baseUrl, { limits: { streamsBeforeSettings: 3 } });
   expect(client.upstream.ready).toBe(true);
@@ -117,6 +119,10 @@ test("a server that has not spoken yet is trusted with some calls", async () => 
   // As it is being connected to, and afterwards.
   expect(client.upstream.ready).toBe(true);
   await expect.poll(() => client.upstream.load).toMatchObject({ calls: 3, waitingCalls: 3 });
+  await expect.poll(() => sockets.length).toBe(1);
+  // As the connection ends, the calls that wait go to another.
+  sockets[0]?.end(frameBytes(settingFrame(3, 2)));
+  await expect.poll(() => [sockets.length, client.upstream.load]).toMatchObject([2, { calls: 2, waitingCalls: 1 }]);
   await client.upstream.drain(1);
   await Promise.all(calls);
   server.close();
