@@ -6,14 +6,17 @@ import { createServing, type Platform, type Serving, type ServingOptions } from 
 import { type BoundAddress, type GatewayLoad, Listener, type ListenOptions } from "./carriers/sockets/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
-import { createNodeHandler, type NodeHandler } from "./node-handler.ts";
+import { createNodeHandler, type NodeHandler, type NodeServerResponse } from "./node-handler.ts";
 import { createTrustedProxies, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
 import { brotli, gzip, zstd } from "./zlib/index.ts";
 
 /** Options of {@link createGateway}. */
 export interface GatewayOptions extends ServingOptions {
-  /** Handles requests that match nothing, without calling `admit`; used by {@link Gateway.handler} only. */
-  readonly fallback?: NodeHandler;
+  /**
+   * Handles requests that match nothing, without calling `admit`; used by {@link Gateway.handler} only. Because it is
+   * declared as a method, it may also be written for node:http or node:http2 alone, as the application of Express is.
+   */
+  fallback?(request: IncomingMessage | Http2ServerRequest, response: NodeServerResponse): void;
   /**
    * Returns the initial context values; used by {@link Gateway.handler} only, which has a node request to pass. What it
    * throws is answered as if `admit` had thrown it, and `onRequest`, which would need the values, is not called.

@@ -1,5 +1,5 @@
 import type { ContextValues } from "@connectrpc/connect";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { NodeHttp1Exchange, NodeHttp2Exchange, readParsedBody, willEnd } from "./carriers/sockets/index.ts";
 import {
@@ -14,16 +14,20 @@ import {
 import { type Match, matchRequest, type Serving } from "./calls/index.ts";
 
 /**
- * An answer of node:http or node:http2. Their types say in different words that `write` takes the same, and without the
- * words in common nobody could call it.
+ * An answer of node:http or node:http2. Their types say in different words that these methods take the same, and without
+ * the words in common nobody could call them.
  */
 export type NodeServerResponse = (ServerResponse | Http2ServerResponse) & {
+  writeHead(status: number, headers?: OutgoingHttpHeaders): NodeServerResponse;
   write(chunk: string | Uint8Array, callback?: (error: Error | null | undefined) => void): boolean;
   write(
     chunk: string | Uint8Array,
     encoding: BufferEncoding,
     callback?: (error: Error | null | undefined) => void,
   ): boolean;
+  end(callback?: () => void): unknown;
+  end(chunk: string | Uint8Array, callback?: () => void): unknown;
+  end(chunk: string | Uint8Array, encoding: BufferEncoding, callback?: () => void): unknown;
 };
 
 /**

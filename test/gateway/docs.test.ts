@@ -33,7 +33,7 @@ const elsewhere = new Set(["rest", "rest.json"]);
 function optionsOf(file: string, type: string): readonly string[] {
   const source = readFileSync(join(root, file), "utf8");
   const body = new RegExp(`interface ${type} [^{]*\\{(.*?)\\n\\}`, "s").exec(source)?.[1] ?? "";
-  return [...body.matchAll(/^ {2,4}(?:readonly )?(\w+)\??:/gm)].flatMap(([, name]) => name ?? []);
+  return [...body.matchAll(/^ {2,4}(?:readonly )?(\w+)\??[:(]/gm)].flatMap(([, name]) => name ?? []);
 }
 
 const options = declared.flatMap(({ file, type, prefix }) => {

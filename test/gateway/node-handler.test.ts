@@ -1,11 +1,12 @@
 import { once } from "node:events";
-import { createServer as createHttp1, type IncomingMessage } from "node:http";
+import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from "node:http";
 import {
   connect as connectHttp2,
   constants,
   createSecureServer,
   createServer as createHttp2,
   type Http2ServerRequest,
+  type Http2ServerResponse,
 } from "node:http2";
 import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
@@ -91,13 +92,8 @@ function createGreenhouse(options: Partial<GatewayOptions>, first: Promise<void>
 function application(request: IncomingMessage | Http2ServerRequest, response: Response): void {
   void text(request).then((body) => {
     response.setHeader("x-app", "yes");
-    end(response, `${String(request.method)} ${String(request.url)} ${body}`);
+    response.end(`${String(request.method)} ${String(request.url)} ${body}`);
   });
-}
-
-function end(response: Response, body: string): void {
-  if ("stream" in response) response.end(body);
-  else response.end(body);
 }
 
 async function read(request: IncomingMessage | Http2ServerRequest): Promise<void> {
@@ -107,7 +103,7 @@ async function read(request: IncomingMessage | Http2ServerRequest): Promise<void
 /** An application with trailers of its own. */
 function trailing(_: unknown, response: Response): void {
   response.addTrailers({ "x-app-trailer": "yes" });
-  end(response, "app");
+  response.end("app");
 }
 
 /** A request to water bed 7 whose name is `refused`. */
@@ -254,7 +250,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       const { handler, watered } = createBeds();
       const allThere = Promise.withResolvers<void>();
       await using server = await serve("1.1", (request, response) => {
-        if (request.url === "/slow") void allThere.promise.then(() => end(response, "slow"));
+        if (request.url === "/slow") void allThere.promise.then(() => response.end("slow"));
         else if (request.url === "/beds/6:water") setImmediate(() => handler(request, response));
         else handler(request, response);
         if (request.url === "/beds/8:water") setImmediate(allThere.resolve);
@@ -362,15 +358,29 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       expect(asked).toBe(false);
     });
 
-    test("to the fallback, which writes without asking whose answer it is", async () => {
-      const handler = mount({
+    test.each<{ name: string; fallback: NonNullable<GatewayOptions["fallback"]> }>([
+      {
+        name: "which writes without asking whose answer it is",
         fallback: (_, response) => {
           response.write("mo");
           response.write("ss", "utf8");
           response.end();
         },
-      });
-      await using server = await serve(version, handler);
+      },
+      {
+        name: "which sends a head and a text without asking whose answer it is",
+        fallback: (_, response) => response.writeHead(200, { "x-app": "yes" }).end("moss"),
+      },
+      {
+        name: "which is made for node:http",
+        fallback: (_: IncomingMessage, response: ServerResponse) => response.writeHead(200).end("moss"),
+      },
+      {
+        name: "which is made for node:http2",
+        fallback: (_: Http2ServerRequest, response: Http2ServerResponse) => response.writeHead(200).end("moss"),
+      },
+    ])("to the fallback, $name", async ({ fallback }) => {
+      await using server = await serve(version, mount({ fallback }));
       const answer = await exchange(server.address, version, { httpMethod: "GET", path: "/", header: [] });
       expect(String(answer.body)).toBe("moss");
     });
@@ -433,7 +443,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       let admitted = 0;
       const handler = mount({ admit: () => void (admitted += 1) });
       await using server = await serve(version, (request, response) => {
-        void read(request).then(() => handler(request, response, (error) => end(response, String(error))));
+        void read(request).then(() => handler(request, response, (error) => response.end(String(error))));
       });
       const answer = await exchange(server.address, version, water);
       expect(String(answer.body)).toMatch(/^Error: the request body was read before the gateway got it/);
@@ -519,7 +529,7 @@ test("the handler leaves an answer alone that the application has begun itself",
       if (!("stream" in response)) response.writeHead(503);
       begun.resolve();
       await reported.promise;
-      end(response, "too late");
+      response.end("too late");
     });
   });
   const answer = await exchange(server.address, "1.1", water);
