@@ -65,7 +65,10 @@ function parseWords(words: readonly string[]) {
   const { values, positionals } = parse(words);
   if (values.help === true) return "help";
   const [command, file, ...others] = positionals;
-  if (command !== "check" || file === undefined || others.length > 0) throw new InputProblem(usage);
+  if (command !== undefined && command !== "check") {
+    throw new InputProblem(`${command} is no command: there are check and proxy\n\n${usage}`);
+  }
+  if (file === undefined || others.length > 0) throw new InputProblem(usage);
   const { service = [], from = [], rest = [], omit = [], rules: rulesFile, all = false } = values;
   const isMeant = createNameFilter(service);
   return {
