@@ -131,7 +131,7 @@ export class RestMethod {
   }
 
   #refusal(problems: readonly string[]): ConnectError {
-    const shown = problems.slice(0, problemsShown).join("; or ");
+    const shown = [...new Set(problems)].slice(0, problemsShown).join("; or ");
     return new ConnectError(`${selectorOf(this.desc)} has no request for this: ${shown}`, Code.InvalidArgument);
   }
 }
