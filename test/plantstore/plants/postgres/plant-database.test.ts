@@ -6,7 +6,6 @@ import {
   migratePostgres,
   openPostgresDatabase,
 } from "../../../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
-import { int64Array } from "../../../../src/plantstore/plants/postgres/all-plants/int64-array.ts";
 import { oneServer, oneServerByDay } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
 import { Retention } from "../../../../src/plantstore/plants/postgres/all-plants/retention.ts";
 import { retentionIntervalMs } from "../../../../src/plantstore/plants/retention.ts";
@@ -669,10 +668,4 @@ test("a user without the rights that deleting needs is found before a server sta
   );
   const refused = checkPostgresDatabase(url.replace("user=tester", "user=watcher"));
   await expect(refused).rejects.toThrow(/: the user lacks UPDATE on plants, DELETE on plants, INSERT on deletions/);
-});
-
-test("an array of ids is written as the server itself writes one", async () => {
-  const ids = [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)];
-  const [row] = await runSql(await server.createSchema(), `SELECT array_send('{${ids.join()}}'::bigint[]) AS bytes`);
-  expect(int64Array(new BigInt64Array(ids))).toEqual(row?.["bytes"]);
 });

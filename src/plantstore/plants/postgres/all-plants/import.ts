@@ -1,12 +1,11 @@
 import type { ImportCounts, ImportOptions, PlantImport } from "../../plant-database.ts";
 import { StoreOpenError } from "../../store-open-error.ts";
-import { idsIn } from "../delete/delete-batch.ts";
+import { idsIn, toArray } from "../delete/delete-batch.ts";
 import { verdictOn } from "../delete/fault-table.ts";
 import { problemOf } from "../delete/problem.ts";
 import { isOutcomeUnknown, repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
-import { int64Array } from "./int64-array.ts";
 import { int64Copy } from "./int64-copy.ts";
 
 // The ids are a parameter, and no other table takes part: distributed engines lack temporary tables, or do not join
@@ -127,13 +126,13 @@ async function insertUndeleted(session: Session, lines: BigInt64Array): Promise<
   // If a deletion is in progress, the INSERT waits for it, and then finds the id free. This looks for records again
   // with a new snapshot, and only among the added ids: a plant that was restored has a record, too.
   const meanwhile = await idsWithRecord(session, BigInt64Array.from(added, BigInt));
-  if (meanwhile.size > 0) await session.query(takeBack, [`{${[...meanwhile].join()}}`]);
+  if (meanwhile.size > 0) await session.query(takeBack, [toArray([...meanwhile])]);
   return { added, deleted: new Set([...before, ...meanwhile]) };
 }
 
 /** Inserts ids, and returns those that are new. */
 async function insertIds(session: Session, ids: BigInt64Array): Promise<readonly string[]> {
-  const [row] = await session.query(insert, [int64Array(ids)]);
+  const [row] = await session.query(insert, [toArray(ids)]);
   return idsIn(row?.[0]);
 }
 
@@ -143,7 +142,7 @@ async function idsWithRecord(session: Session, ids: BigInt64Array): Promise<Set<
   const [first, last] = [sorted.at(0), sorted.at(-1)];
   if (first === undefined || last === undefined) return new Set();
   if (last - first >= idsInStretchMax * BigInt(ids.length)) {
-    return new Set((await session.query(findDeleted, [int64Array(ids)])).map(([id]) => id ?? ""));
+    return new Set((await session.query(findDeleted, [toArray(ids)])).map(([id]) => id ?? ""));
   }
   const between = await session.query(findDeletedBetween, [first, last]);
   if (between.length === 0) return new Set();

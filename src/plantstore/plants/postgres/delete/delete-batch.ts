@@ -70,7 +70,7 @@ export function keysOf(pending: readonly PendingDelete[]): string {
 }
 
 /** Returns the text of an array; texts must have been quoted. */
-export function toArray(elements: readonly (string | bigint)[]): string {
+export function toArray(elements: readonly (string | bigint)[] | BigInt64Array): string {
   return `{${elements.join()}}`;
 }
 
