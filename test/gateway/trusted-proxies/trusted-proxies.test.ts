@@ -160,7 +160,11 @@ describe("X-Forwarded-For, -Proto and -Host", () => {
       { "x-forwarded-for": ",203.0.113.7, 10.2.2.2,", "x-forwarded-proto": ", https, http," },
       { address: "203.0.113.7", port: 0, scheme: "https" },
     ],
-    ["a scheme without an address", { "x-forwarded-proto": "https" }, { ...peer, scheme: "https" }],
+    [
+      "scheme and host without an address",
+      { "x-forwarded-proto": "https", "x-forwarded-host": "plants.example" },
+      { ...peer, scheme: "https", host: "plants.example" },
+    ],
     ["the other field alone", { forwarded: "for=203.0.113.7" }, peer],
   ])("%s", (_, header, want) => {
     expect(clientOf("x-forwarded", header)).toEqual(want);
