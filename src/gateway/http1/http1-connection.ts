@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import type { Socket } from "node:net";
 import {
   type Backlog,
@@ -55,6 +56,11 @@ export class Http1Connection implements RequestParts, BodySource {
   readonly key: object = {};
   receiver: RequestReceiver | undefined;
   readonly #options: Http1ConnectionOptions;
+  /**
+   * Where each request begins: one that follows another in its packet, or because of its answer, must not find what the
+   * other's handler has entered (`AsyncLocalStorage`).
+   */
+  readonly #context = new AsyncResource("Http1Connection");
   readonly #backlog: Backlog;
   /** What comes next. */
   readonly #reader: RequestReader;
@@ -88,7 +94,8 @@ export class Http1Connection implements RequestParts, BodySource {
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());
-    socket.on("close", () => this.#onClose());
+    // Another connection's answer may close this one, to free its memory.
+    socket.on("close", () => this.#context.runInAsyncScope(() => this.#onClose()));
     socket.on("error", ignore);
   }
 
@@ -203,7 +210,7 @@ export class Http1Connection implements RequestParts, BodySource {
     this.#continued = this.#begun = false;
     this.#deadlines.restart();
     if (!head.section.persistent || head.problem !== undefined) this.#isLast = true;
-    this.#options.onRequest(this, head);
+    this.#context.runInAsyncScope(this.#options.onRequest, undefined, this, head);
   }
 
   onPiece(piece: Buffer, last: boolean): void {
@@ -280,7 +287,7 @@ export class Http1Connection implements RequestParts, BodySource {
     // The reader is about to tell the receiver that this request has ended, which must come first.
     if (this.#reader.isReading) return;
     if (this.#reader.incoming.left > 0 || this.#clientEnded || this.socket.isPaused())
-      queueMicrotask(() => this.#goOn());
+      queueMicrotask(() => this.#context.runInAsyncScope(() => this.#goOn()));
   }
 
   #goOn(): void {
@@ -333,7 +340,7 @@ export class Http1Connection implements RequestParts, BodySource {
     this.#writer.drained();
     if (this.#writer.congested) return;
     this.receiver?.onWritable();
-    this.#goOn();
+    this.#context.runInAsyncScope(() => this.#goOn());
   }
 
   /** Decides whether the connection ends with the answer that is about to be sent. */

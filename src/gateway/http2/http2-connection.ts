@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, FrameConnection } from "./connection.ts";
 import type { DeadlineEffects } from "./deadlines.ts";
@@ -28,6 +29,11 @@ export class Http2Connection
   implements StreamCarrier
 {
   readonly #options: Http2ConnectionOptions;
+  /**
+   * Where each request begins: one whose frames follow those of another must not find what the other's handler has
+   * entered (`AsyncLocalStorage`).
+   */
+  readonly #context = new AsyncResource("Http2Connection");
   #drain: "no" | "announced" | "final" = "no";
 
   constructor(socket: Duplex, options: Http2ConnectionOptions) {
@@ -101,7 +107,11 @@ export class Http2Connection
   }
 
   protected loseStreams(): void {
-    for (const stream of this.streams.open.values()) stream.receiveReset(ErrorCode.cancel);
+    const lose = (): void => {
+      for (const stream of this.streams.open.values()) stream.receiveReset(ErrorCode.cancel);
+    };
+    // Another connection's answer may close this one, to free its memory.
+    this.#context.runInAsyncScope(lose);
   }
 
   /**
@@ -124,7 +134,7 @@ export class Http2Connection
     const nowMs = this.deadlines.heardAtMs;
     const stream = new Http2Stream(this, streamId, { contentLength, ended, expectsContinue, sendWindow, nowMs });
     this.streams.open.set(streamId, stream);
-    stream.begin(this.#options.onStream, head, headTooLarge);
+    this.#context.runInAsyncScope(() => stream.begin(this.#options.onStream, head, headTooLarge));
   }
 
   #finalGoAway(): void {

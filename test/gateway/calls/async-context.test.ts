@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import { describe, expect, test } from "vitest";
 import { WatchReadingsRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { GatewayOptions, NodeHandler } from "../../../src/gateway/index.ts";
+import type { ErrorRecordPolicy, GatewayOptions, NodeHandler } from "../../../src/gateway/index.ts";
 import type { HttpRequest } from "../../support/carriers/exchange.ts";
 import { exchangeFetch } from "../../support/carriers/fetch.ts";
 import { openHttp1 } from "../../support/carriers/http1-connection.ts";
@@ -80,6 +80,30 @@ describe.each(requests)("$name", (request) => {
     await storage.run("its own", () => exchangeFetch(fetch, request));
     expect(greenhouse.found).toEqual(["its own", "its own", "its own"]);
   });
+});
+
+test.each([
+  ["a request that is refused", "GET /b HTTP/1.1\r\nHost: x y\r\n\r\n"],
+  [
+    "a body that breaks off",
+    "POST /beds/1:water HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+  ],
+])("%s behind a call is in no context of the call, nor in that of the start", async (_, behind) => {
+  const found: unknown[] = [];
+  const note = (): void => void found.push(storage.getStore());
+  const errorRecord: ErrorRecordPolicy = ({ rawMessage }, { httpStatus }) => {
+    note();
+    return { httpStatus, body: rawMessage };
+  };
+  const started = storage.run("the start's", () => startNoting({ onAnswer: note, rest: { errorRecord } }));
+  await using greenhouse = await started;
+  using connection = await openHttp1(greenhouse.address);
+  connection.write(`GET /sensors/a/reading HTTP/1.1\r\nHost: a\r\n\r\n${behind}`);
+  for (const httpMethod of ["GET", "POST"]) await connection.readAnswer(httpMethod);
+  expect(greenhouse.found).toEqual([undefined]);
+  const [ofCall, ...ofOther] = found;
+  expect(ofCall).toBe("another's");
+  expect(new Set(ofOther)).toEqual(new Set([undefined]));
 });
 
 test("streams that share a connection are each asked for their messages in their own context", async () => {

@@ -14,6 +14,7 @@ export class AwaitedBody extends RequestBody {
   }
 
   protected override pass(receiver: BodyReceiver, body: Uint8Array | undefined): void {
-    this.#context?.runInAsyncScope(() => receiver.received(body));
+    if (this.#context === undefined) super.pass(receiver, body);
+    else this.#context.runInAsyncScope(() => receiver.received(body));
   }
 }

@@ -1,4 +1,3 @@
-import { AsyncResource } from "node:async_hooks";
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
@@ -75,17 +74,13 @@ export class Listener {
   constructor(options: ListenerOptions) {
     this.#trustedProxies = options.trustedProxies;
     const { refuse, serve } = options;
-    const begin: HttpServerOptions["serve"] = (exchange, socket) => {
-      if (isAnyoneListening()) announce(exchange, socket, this.#net);
-      serve(exchange);
-    };
-    // A request that comes in the packet of another, or when that is answered, must not begin in the store of an
-    // AsyncLocalStorage that the other's handler has entered.
-    const context = new AsyncResource("Listener");
     this.#options = {
       ...options,
       budget: new BacklogBudget(options.limits.backlogBytes),
-      serve: (exchange, socket) => context.runInAsyncScope(begin, undefined, exchange, socket),
+      serve: (exchange, socket) => {
+        if (isAnyoneListening()) announce(exchange, socket, this.#net);
+        serve(exchange);
+      },
       refuse: (exchange, problem) => {
         if (problem.httpStatus !== clientClosedRequest) countOne(this.#badRequests, problem.httpStatus);
         refuse(exchange, problem);
