@@ -80,15 +80,15 @@ function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"
     if (typeof type === "string" && typeof value === "string") return [{ type, value: base64Decode(value) }];
     if (typeof url !== "string") return [];
     const name = url.slice(url.lastIndexOf("/") + 1);
-    if (registry.getMessage(name) !== undefined) {
-      const options = { registry, unknownFields: "ignore" } as const;
-      const any = readJsonExactly(AnySchema, undefined, JSON.stringify(detail), options);
-      return [{ type: name, value: any.value, debug: detail }];
-    }
-    // As this gateway writes a detail whose type it does not know.
-    const isBytes =
+    const desc = registry.getMessage(name);
+    // As this gateway writes a detail whose type it does not know, or which it cannot read.
+    const hasBytes =
       typeof value === "string" && Object.keys(detail).length === 2 && !name.startsWith("google.protobuf.");
-    return isBytes ? [{ type: name, value: base64Decode(value) }] : [];
+    if (hasBytes && desc?.field["value"] === undefined) return [{ type: name, value: base64Decode(value) }];
+    if (desc === undefined) return [];
+    const options = { registry, unknownFields: "ignore" } as const;
+    const any = readJsonExactly(AnySchema, undefined, JSON.stringify(detail), options);
+    return [{ type: name, value: any.value, debug: detail }];
   } catch {
     // A detail that cannot be read is less than the error itself.
     return [];

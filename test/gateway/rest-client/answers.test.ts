@@ -147,6 +147,15 @@ describe("error records", () => {
       },
     },
     {
+      name: "the same as bytes",
+      status: 400,
+      body: { code: 3, details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", value: "CgRTVE9Q" }] },
+      want: {
+        code: Code.InvalidArgument,
+        details: [{ type: "google.rpc.ErrorInfo", value: Uint8Array.from(Buffer.from("\n\x04STOP")) }],
+      },
+    },
+    {
       name: "a detail of JSON that looks like bytes",
       status: 400,
       body: { code: 3, details: [{ "@type": "x/google.protobuf.StringValue", value: "CgF0" }] },
