@@ -70,6 +70,8 @@ export class ProxyTable {
    */
   async load(): Promise<boolean> {
     const sets = await Promise.all(this.#upstreams.map((upstream) => upstream.readDescriptors(this.#closing.signal)));
+    // A source of the program's own may know of no signal.
+    this.#closing.signal.throwIfAborted();
     const isSame = (set: Uint8Array, at: number): boolean =>
       Buffer.compare(set, this.descriptorSets[at] ?? noBytes) === 0;
     if (this.#current !== undefined && sets.every(isSame)) return false;

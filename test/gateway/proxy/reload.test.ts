@@ -175,6 +175,20 @@ test("reloads that are asked for while one is under way are one, after it", asyn
   await proxy.close();
 });
 
+test("a reload that is under way when the proxy is closed changes nothing", async () => {
+  const [before, after] = [(name: string): boolean => name === "GetReading", (): boolean => true];
+  const reads: ((bytes: Uint8Array) => void)[] = [];
+  const read = (): Promise<Uint8Array> => new Promise((resolve) => void reads.push(resolve));
+  const started = createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }] });
+  reads[0]?.(keeping(GreenhouseService.file, before));
+  const proxy = await started;
+  const report = proxy.reload();
+  await expect.poll(() => reads.length).toBe(2);
+  await proxy.close();
+  reads[1]?.(keeping(GreenhouseService.file, after));
+  expect(await report).toMatchObject({ added: [], problems: [expect.stringContaining("aborted")] });
+});
+
 test("all problems of all upstreams are told at once", async () => {
   const upstreams = ["http://127.0.0.1:1", "http://127.0.0.1:2"].map((upstream) => ({
     upstream,
