@@ -16,7 +16,7 @@ export interface GatewayOptions extends ServingOptions {
    * Handles requests that match nothing, without calling `admit`; used by {@link Gateway.handler} only. Because it is
    * declared as a method, it may also be written for node:http or node:http2 alone, as the application of Express is.
    */
-  fallback?(request: IncomingMessage | Http2ServerRequest, response: NodeServerResponse): void;
+  fallback?(this: void, request: IncomingMessage | Http2ServerRequest, response: NodeServerResponse): void;
   /**
    * Returns the initial context values; used by {@link Gateway.handler} only, which has a node request to pass. What it
    * throws is answered as if `admit` had thrown it, and `onRequest`, which would need the values, is not called.
