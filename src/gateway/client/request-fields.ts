@@ -69,7 +69,7 @@ export function encodeRequestFields(
 function fieldsBlock(request: RequestFields, attemptsBefore: number): Uint8Array {
   const { fields } = request;
   if (attemptsBefore > 0) return encodeVarying([...fields, "grpc-previous-rpc-attempts", String(attemptsBefore)]);
-  // No test can tell: what is kept for another call is what that would make.
+  // No test can tell: a block that is kept equals the one that this call would make.
   return request.isShared === true ? (request.block ??= unpooled(encodeVarying(fields))) : encodeVarying(fields);
 }
 

@@ -178,7 +178,7 @@ class ForwardedStream extends StreamCall {
   }
 }
 
-// No test can tell: whoever reads no further looks at neither.
+// No test can tell: nobody reads what `return()` resolves to.
 const over: IteratorResult<Message> = { done: true, value: undefined };
 
 /** The messages of an answer, which are asked for one by one: the upstream may send as much as the caller takes. */

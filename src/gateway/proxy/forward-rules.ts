@@ -124,7 +124,7 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
   };
 }
 
-/** RFC 9110 §7.6.1: the fields that a caller says are for its connection alone. */
+/** RFC 9110 §7.6.1: the fields that the sender says are for its connection alone. */
 function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefined {
   const value = readHeaderField(fields, "connection");
   // What nearly all connections of HTTP/1.1 say.

@@ -71,8 +71,8 @@ const lowRange = 1_000_000_000n;
 const highEdge = Number(int64Max / lowRange);
 
 /**
- * Returns the id of a line, in half of the time or less; `undefined` for any line that is not just digits, perhaps after
- * a minus sign, and for a few that are.
+ * Returns the id of a line, in at most half of the time of {@link parseLine}; `undefined` for any line that is not just
+ * digits, perhaps after a minus sign, and for a few that are.
  */
 function plainId(bytes: Uint8Array, start: number, end: number): bigint | undefined {
   const first = bytes[start] === minusSign ? start + 1 : start;
