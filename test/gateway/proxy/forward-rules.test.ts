@@ -1,10 +1,12 @@
-import { createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
+import { createServer } from "node:http";
+import { createContextKey, createContextValues, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ForwardRules, ProxyOptions } from "../../../src/gateway/create-proxy.ts";
 import { compileForwardRules } from "../../../src/gateway/proxy/forward-rules.ts";
 import type { Field } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
 import { requestFrom, startProxy } from "../../support/gateway/proxy.ts";
 
@@ -168,6 +170,25 @@ describe("without rules", () => {
     { address: "64:ff9b::192.0.2.9", want: "64:ff9b::192.0.2.9" },
   ])("a caller of the address $address is told as $want", ({ address, want }) => {
     expect(compileForwardRules("request").added(requestFrom(address)).get("x-forwarded-for")).toBe(want);
+  });
+
+  test("mounted in a server of node:http, X-Forwarded-For is the other end of its socket", async () => {
+    const got: unknown[] = [];
+    const getReading = (_: unknown, { requestHeader }: HandlerContext): object => {
+      got.push(requestHeader.get("x-forwarded-for"));
+      return {};
+    };
+    await using upstream = await startGreenhouse({ getReading });
+    await using started = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
+    const server = createServer((request, response) => {
+      // As a socket for both kinds names it.
+      Object.defineProperty(request.socket, "remoteAddress", { value: "::ffff:192.0.2.9" });
+      started.proxy.handler(request, response);
+    });
+    expect((await fetch(`${await listenOnLoopback(server)}/sensors/a/reading`)).status).toBe(200);
+    server.close();
+    server.closeAllConnections();
+    expect(got).toEqual(["192.0.2.9"]);
   });
 
   test("by the name that says who calls, a caller without an address says nothing", async () => {
