@@ -406,6 +406,16 @@ export const hostileRows: readonly HostileRow[] = [
     want: Code.ResourceExhausted,
   },
   {
+    name: "more than the limit in pieces, before the rest comes",
+    script: sends((id) => [
+      headersFrame(id, grpcHead),
+      dataFrame(id, watered),
+      ...many(3, dataFrame(id, Buffer.alloc(1000))),
+    ]),
+    want: Code.ResourceExhausted,
+    options: { readMaxBytes: 2000 },
+  },
+  {
     name: "more than the limit in two messages",
     script: sends((id) => [
       headersFrame(id, grpcHead),
