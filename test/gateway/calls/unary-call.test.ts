@@ -13,7 +13,8 @@ import {
   startGreenhouse,
   waterBedProcedure,
 } from "../../support/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
+import { readOutcome } from "../../support/gateway/outcome.ts";
+import { carriagesOf, exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 
 const noteKey = createContextKey("none");
 
@@ -379,10 +380,38 @@ describe.each(callings)("a unary call by $name", (calling) => {
   });
 });
 
+const binaryFormats = [
+  { format: "connect-proto", httpStatus: 400 },
+  { format: "grpc", httpStatus: 200 },
+  { format: "grpc-web", httpStatus: 200 },
+] as const;
+
+const binaryCallings = binaryFormats.flatMap(({ format, httpStatus }) =>
+  carriagesOf(format).flatMap((carriage) =>
+    (carriage.httpVersion === "2" ? (["own", "mounted"] as const) : (["own"] as const)).map((http2) => ({
+      ...carriage,
+      http2,
+      httpStatus,
+    })),
+  ),
+);
+
+test.each(binaryCallings)(
+  "a unary call by $name, where HTTP/2 is $http2, is refused when its message is none",
+  async ({ format, httpVersion, http2, httpStatus }) => {
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
+    const request = rpcRequest(format, Buffer.of(0xff), [], waterBedProcedure);
+    const answer = await exchange(greenhouse.address, httpVersion, request);
+    expect(answer.httpStatus).toBe(httpStatus);
+    expect(readOutcome(format, answer).code).toBe(Code.InvalidArgument);
+  },
+);
+
 test("a GET of Connect whose message is no base64 is refused", async () => {
   await using greenhouse = await startGreenhouse({});
   const path = `${getReadingProcedure}?encoding=proto&base64=1&message=***`;
-  const { body } = await exchange(greenhouse.address, "2", { httpMethod: "GET", path, header: [] });
+  const { httpStatus, body } = await exchange(greenhouse.address, "2", { httpMethod: "GET", path, header: [] });
+  expect(httpStatus).toBe(400);
   expect(JSON.parse(String(body))).toMatchObject({
     code: "invalid_argument",
     message: expect.stringContaining("base64"),
