@@ -114,10 +114,13 @@ function countTimers(begin: Begin): void {
   });
 }
 
+/** What begins the interval of calls that wait for a connection. */
+const waitingCalls = `#connect in ${join(projectFolder, "src/gateway/upstreams/upstream.ts")}`;
+
 /** Tells of an interval that keeps the process alive, which none does but that of calls that wait. */
 function tellIfKeeping(begin: Begin, timer: object, callers: readonly string[]): void {
   const keeps = "hasRef" in timer && typeof timer.hasRef === "function" && timer.hasRef() === true;
-  if (!keeps || callers[0]?.startsWith("#connect")) return;
+  if (!keeps || callers[0] === waitingCalls) return;
   begin({ what: "an interval that keeps the process", callers, isOver: () => false });
 }
 

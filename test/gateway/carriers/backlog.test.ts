@@ -37,8 +37,10 @@ describe("where connections hold too much together, the budget cuts off", () => 
     const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => seen.push(name));
     const backlogs = new Map(["a", "b", "c"].map((name) => [name, open(name)]));
     for (const [who = "", change] of steps.split(", ").map((step) => step.split(" "))) {
-      if (Number(change) > 0) backlogs.get(who)?.add(Number(change) * kib);
-      else backlogs.get(who)?.remove(-Number(change) * kib);
+      const backlog = backlogs.get(who);
+      if (backlog === undefined) throw new TypeError(`no connection is named "${who}"`);
+      if (Number(change) > 0) backlog.add(Number(change) * kib);
+      else backlog.remove(-Number(change) * kib);
     }
     expect(seen.join("")).toBe(cut);
     expect(budget.bytes).toBe(held * kib);
