@@ -30,6 +30,7 @@ import {
 import { settingFrame } from "../../support/http2/http2-requests.ts";
 import { projectFolder, runProgram } from "../../support/process/child-program.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
+import { someTurns } from "../../support/some-turns.ts";
 
 // What neither a call that is sent again, nor one that is given up, may do to itself, to others or to the program.
 
@@ -108,12 +109,12 @@ test("messages are not read ahead of what the server takes, nor after it has ans
   };
   const call = createClient(GreenhouseService, transport).recordReadings({ [Symbol.asyncIterator]: () => ({ next }) });
   const answer = await within(answering.promise, "a full window");
-  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+  await someTurns();
   // Four fit, and the fifth waits.
   expect(reads).toBe(5);
   answer();
   await within(call, "the answer");
-  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+  await someTurns();
   expect(reads).toBe(5);
 });
 
@@ -400,7 +401,7 @@ test.each([
   const call = createClient(GreenhouseService, transport).recordReadings(input);
   await within(call, "the answer");
   answered.resolve();
-  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+  await someTurns();
   expect([reads, count]).toEqual([2, row.count]);
 });
 

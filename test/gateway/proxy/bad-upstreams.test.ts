@@ -17,6 +17,7 @@ import {
   type ScriptedServer,
   startScriptedServer,
 } from "../../support/gateway/scripted-http2-server.ts";
+import { someTurns } from "../../support/some-turns.ts";
 import { type HostileRow, hostileRows } from "../client/hostile-rows.ts";
 
 // What callers of a proxy get whose upstream breaks the rules, in two protocols, and that it was asked once for each.
@@ -210,7 +211,7 @@ test("a drain lasts as long as the calls, although the program has opened the co
   const answer = await within(asked.promise, "the call");
   let isDrained = false;
   const drained = proxy.drain(waitLimitMs).then(() => (isDrained = true));
-  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+  await someTurns();
   expect(isDrained).toBe(false);
   answer();
   expect((await call).httpStatus).toBe(501);

@@ -80,9 +80,10 @@ test("nothing is kept of a head, and the credentials in it, once its connection 
 test("the names of a thousand fields are kept, and no more", async () => {
   const rules = compileForwardRules("request");
   const before = await heldBytes();
-  for (let at = 0; at < 5_000; at += 1) rules.of([`${at}${"x".repeat(10_000)}`, ""], nothing);
-  const kept = ((await heldBytes()) - before) / 10_000;
-  expect(kept).toBeGreaterThan(900);
+  // So long that what else the process takes or gives back meanwhile is small beside them.
+  for (let at = 0; at < 2_000; at += 1) rules.of([`${at}${"x".repeat(40_000)}`, ""], nothing);
+  const kept = ((await heldBytes()) - before) / 40_000;
+  expect(kept).toBeGreaterThan(800);
   expect(kept).toBeLessThan(1_500);
   expect(rules.of(["x-a", "1"], nothing).fields).toEqual(["x-a", "1"]);
 });

@@ -1,5 +1,4 @@
 import { createServer, type Socket } from "node:net";
-import { setTimeout as pause } from "node:timers/promises";
 import { createServer as createTlsServer } from "node:tls";
 import { Code, createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -12,6 +11,7 @@ import { frameType } from "../../support/carriers/http2-frames.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { answering, openGreenhouse, watered, wateringOf } from "../../support/gateway/greenhouse-client.ts";
 import { grpcAnswer, type Script, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
+import { someTurns } from "../../support/some-turns.ts";
 
 // Which servers calls go to: the addresses of a name as they change, those that cannot be reached, the less loaded one.
 
@@ -51,7 +51,7 @@ test("calls are spread over all addresses of a name", async () => {
   expect(await wateringOf(client)).toBe("ok");
   // No more for one call, at once or later.
   await expect.poll(() => client.upstream.load.connections).toBe(2);
-  await pause(20);
+  await someTurns();
   expect(client.upstream.load.connections).toBe(2);
   for (let round = 0; round < 15; round++) {
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => wateringOf(client)));

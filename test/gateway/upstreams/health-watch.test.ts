@@ -24,6 +24,7 @@ import {
   startScriptedServer,
 } from "../../support/gateway/scripted-http2-server.ts";
 import { settingFrame } from "../../support/http2/http2-requests.ts";
+import { someTurns } from "../../support/some-turns.ts";
 
 // Where calls go while servers say by grpc.health.v1 how they are, and what they say instead.
 
@@ -281,10 +282,6 @@ test("a call that waits for a server to say how it is keeps its process, and not
   const { exitCode, stdout, stderr } = await running;
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: "3 []\n", stderr: "" });
 });
-
-async function someTurns(): Promise<void> {
-  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
-}
 
 test("a server that may not be asked is asked again when it was a second ago, and not before", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });

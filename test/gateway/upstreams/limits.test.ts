@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
@@ -7,7 +8,11 @@ import { GreenhouseService, RecordReadingsResponseSchema } from "../../../exampl
 import { createGrpcTransport, type UpstreamOptions } from "../../../src/gateway/client/index.ts";
 import { defaultHttp2Limits } from "../../../src/gateway/http2/index.ts";
 import { ConnectBackoff } from "../../../src/gateway/upstreams/connect-backoff.ts";
-import * as defaults from "../../../src/gateway/upstreams/upstream-limits.ts";
+import {
+  defaultResolveEveryMs,
+  toClientLimits,
+  upstreamLimits,
+} from "../../../src/gateway/upstreams/upstream-limits.ts";
 import { frame, frameBytes, frameType, resetFrame } from "../../support/carriers/http2-frames.ts";
 import { settingFrame } from "../../support/http2/http2-requests.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
@@ -45,26 +50,14 @@ test("waits get longer up to a limit, by chance a fifth more or less, until ther
   expect(one.failed(0)).toBeLessThanOrEqual(1_200);
 });
 
-const { toClientLimits, upstreamLimits } = defaults;
-
 test("the defaults are those that are documented", () => {
-  const { toClientLimits: _, ...numbers } = defaults;
-  expect(numbers).toEqual({
-    upstreamLimits: {
-      waitingCalls: 4_096,
-      queuedBytes: 67_108_864,
-      callsPerConnection: 1_000,
-      streamsBeforeSettings: 100,
-      connectTimeoutMs: 20_000,
-      closeTimeoutMs: 10_000,
-      idleTimeoutMs: 1_800_000,
-    },
-    connectionsMax: 8,
-    serversMax: 1_000,
-    defaultResolveEveryMs: 30_000,
-    lookupGapMs: 1_000,
-    defaultKeepaliveMs: 310_000,
-  });
+  const page = readFileSync(new URL("../../../docs/transports.md", import.meta.url), "utf8").replaceAll(/\s+/g, " ");
+  const { waitingCalls, queuedBytes, connectTimeoutMs } = upstreamLimits;
+  const [calls, mebibytes] = [waitingCalls.toLocaleString("en"), queuedBytes / 1024 ** 2];
+  expect(page).toContain(
+    `waiting calls (${calls}) and bytes (${mebibytes} MiB), and the time for a connection (${connectTimeoutMs / 1000} s)`,
+  );
+  expect(page).toContain(`looked up every ${defaultResolveEveryMs / 1000} seconds`);
 });
 
 test("a request waits for its server as long as its caller does, and a silent server is asked first", () => {
