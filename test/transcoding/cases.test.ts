@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { generatedFiles } from "../../conformance/generate/files.ts";
 import { casesFolder, parseCase } from "../../conformance/runner/index.ts";
-import { allCases as cases } from "./all-cases.ts";
+import { allCases as cases } from "../support/transcoding/all-cases.ts";
 
 test("there are at least 1,000 cases, each with an id of its own", () => {
   expect(cases.length).toBeGreaterThanOrEqual(1000);

@@ -3,8 +3,8 @@ import { bodyOf } from "../../conformance/runner/answer.ts";
 import type { Answer, CaseRequest, Exchange } from "../../conformance/runner/index.ts";
 import { run } from "../../conformance/runner/index.ts";
 import { createGateway } from "../../src/gateway/index.ts";
-import { allCases } from "./all-cases.ts";
-import { echoOptions } from "./echo-backend.ts";
+import { allCases } from "../support/transcoding/all-cases.ts";
+import { echoOptions } from "../support/transcoding/echo-backend.ts";
 import { overFetch } from "./over-fetch.ts";
 
 type ChangeRequest = (request: CaseRequest) => CaseRequest;

@@ -19,7 +19,7 @@ import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { waitLimitMs } from "../support/deadline.ts";
 import { projectFolder, runProgram } from "../support/process/child-program.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
-import { echoOptions } from "./echo-backend.ts";
+import { echoOptions } from "../support/transcoding/echo-backend.ts";
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { createGateway } from "../../src/gateway/index.ts";
-import { echoOptions } from "./echo-backend.ts";
+import { echoOptions } from "../support/transcoding/echo-backend.ts";
 
 // `node test/transcoding/serve.ts PORT own|mounted|fetch`: the echo contract behind this project's gateway, on its own
 // HTTP, mounted in node:http, or as a handler of Fetch behind node:http.

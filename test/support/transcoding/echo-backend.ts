@@ -1,7 +1,7 @@
 import { createRegistry, toJsonString, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { DurationSchema, Int64ValueSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
-import type { GatewayOptions } from "../../src/gateway/index.ts";
+import type { GatewayOptions } from "../../../src/gateway/index.ts";
 import {
   BodyFieldService,
   CustomKindService,
@@ -11,7 +11,7 @@ import {
   type Item,
   ResponseBodyService,
   StreamService,
-} from "../gen/transcoding/v1/echo_pb.ts";
+} from "../../gen/transcoding/v1/echo_pb.ts";
 
 // The types that a google.protobuf.Any may hold.
 const echoRegistry: ReturnType<typeof createRegistry> = createRegistry(
