@@ -8,11 +8,7 @@ import { GreenhouseService, RecordReadingsResponseSchema } from "../../../exampl
 import { createGrpcTransport, type UpstreamOptions } from "../../../src/gateway/client/index.ts";
 import { defaultHttp2Limits } from "../../../src/gateway/http2/index.ts";
 import { ConnectBackoff } from "../../../src/gateway/upstreams/connect-backoff.ts";
-import {
-  defaultResolveEveryMs,
-  toClientLimits,
-  upstreamLimits,
-} from "../../../src/gateway/upstreams/upstream-limits.ts";
+import * as defaults from "../../../src/gateway/upstreams/upstream-limits.ts";
 import { frame, frameBytes, frameType, resetFrame } from "../../support/carriers/http2-frames.ts";
 import { settingFrame } from "../../support/http2/http2-requests.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
@@ -50,15 +46,52 @@ test("waits get longer up to a limit, by chance a fifth more or less, until ther
   expect(one.failed(0)).toBeLessThanOrEqual(1_200);
 });
 
-test("the defaults are those that are documented", () => {
-  const page = readFileSync(new URL("../../../docs/transports.md", import.meta.url), "utf8").replaceAll(/\s+/g, " ");
-  const { waitingCalls, queuedBytes, connectTimeoutMs } = upstreamLimits;
-  const [calls, mebibytes] = [waitingCalls.toLocaleString("en"), queuedBytes / 1024 ** 2];
-  expect(page).toContain(
-    `waiting calls (${calls}) and bytes (${mebibytes} MiB), and the time for a connection (${connectTimeoutMs / 1000} s)`,
-  );
-  expect(page).toContain(`looked up every ${defaultResolveEveryMs / 1000} seconds`);
+const { toClientLimits, upstreamLimits } = defaults;
+const { waitingCalls, queuedBytes, connectTimeoutMs, closeTimeoutMs, idleTimeoutMs } = upstreamLimits;
+const { callsPerConnection, streamsBeforeSettings } = upstreamLimits;
+
+// Each where users read it: on the page, or at the option.
+test.each([
+  {
+    file: "docs/transports.md",
+    says: [
+      `waiting calls (${text(waitingCalls)})`,
+      `bytes (${queuedBytes / 1024 ** 2} MiB)`,
+      `the time for a connection (${connectTimeoutMs / 1000} s)`,
+      `looked up every ${defaults.defaultResolveEveryMs / 1000} seconds`,
+    ],
+  },
+  {
+    file: "src/gateway/upstreams/upstream-options.ts",
+    says: [
+      `to ${defaults.connectionsMax}. */`,
+      `is sent a PING. Default ${defaults.defaultKeepaliveMs / 1000} s.`,
+      `if calls are made. Default ${defaults.defaultResolveEveryMs / 1000} s.`,
+    ],
+  },
+  {
+    file: "src/gateway/upstreams/upstream-limits.ts",
+    says: [
+      `further ones fail. ${text(waitingCalls)}:`,
+      `calls that begin fail. ${queuedBytes / 1024 ** 2} MiB.`,
+      `whatever its server allows: ${text(callsPerConnection)},`,
+      `how many it takes. ${streamsBeforeSettings}:`,
+      `or a name looked up. ${connectTimeoutMs / 1000} s:`,
+      `after the upstream was closed. ${closeTimeoutMs / 1000} s,`,
+      `a connection is closed. ${idleTimeoutMs / 60_000} min,`,
+      `Connections to a server at most. ${defaults.connectionsMax}:`,
+      `are left out. ${text(defaults.serversMax)}:`,
+      `connections are lost. ${defaults.lookupGapMs / 1000} s.`,
+    ],
+  },
+])("$file says what the defaults are", ({ file, says }) => {
+  const words = readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8").replaceAll(/\s+/g, " ");
+  expect(says.filter((part) => !words.includes(part))).toEqual([]);
 });
+
+function text(count: number): string {
+  return count.toLocaleString("en");
+}
 
 test("a request waits for its server as long as its caller does, and a silent server is asked first", () => {
   const limits = { ...upstreamLimits, callsPerConnection: 10, idleTimeoutMs: 7 };
