@@ -362,3 +362,25 @@ test.each([
     else expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument, message });
   }
 });
+
+test("onRequest is told which requests are of streams", async () => {
+  const seen: boolean[] = [];
+  const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+  await using greenhouse = await startGreenhouse(
+    {},
+    {
+      rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
+      onRequest: ({ stream }) => void seen.push(stream),
+    },
+  );
+  for (const [path, contentType] of [
+    [waterBedProcedure, "application/json"],
+    ["/beds/1:water", "application/json"],
+    [recordReadingsProcedure, "application/connect+json"],
+    ["/readings", "application/x-ndjson"],
+  ] as const) {
+    const header: readonly Field[] = [["content-type", contentType]];
+    await exchange(greenhouse.address, "1.1", { httpMethod: "POST", path, header, body: Buffer.from("{}") });
+  }
+  expect(seen).toEqual([false, false, true, true]);
+});

@@ -143,6 +143,7 @@ export const hostileRows: readonly HostileRow[] = [
     "a WINDOW_UPDATE of 0 for the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0)]),
     "DATA before the header": sends((id) => [dataFrame(id, watered)]),
     "a header without :status": answers(watered, undefined, [["content-type", "application/grpc"]]),
+    ":path in place of :status": answers(watered, undefined, [[":path", "200"], ...grpcHead.slice(1)]),
     "two of :status": answers(watered, undefined, [[":status", "200"], ...grpcHead]),
     ":status after another field": answers(watered, undefined, [...grpcHead].toReversed()),
     "a :status that is none": answers(watered, undefined, [[":status", "20"]]),
