@@ -31,11 +31,10 @@ export interface FlowCarrier {
  *
  * A small record, not a Duplex. Bodies are pieces of the chunks that arrived, and are sent as given. The fields are
  * plain because getters would cost their callers more; only this class and its side's write them, unless a comment says
- * otherwise. Times are whole milliseconds of `performance.now()`: V8 keeps each fraction in an object of its own.
+ * otherwise.
  */
 export abstract class StreamFlow<Receiver extends FlowReceiver> implements SendingStream, BodySource {
   readonly id: number;
-  readonly openedAtMs: number;
   /** Set by the code that uses the stream. */
   receiver: Receiver | undefined;
   /** Whether the peer has ended its side. */
@@ -57,14 +56,13 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /** What ends the stream after the queue: its last DATA frame, or this trailer block; `undefined` as long as it goes on. */
   #ending: "data" | Uint8Array | undefined;
 
-  constructor(carrier: FlowCarrier, id: number, sendWindow: number, remoteEnded: boolean, nowMs: number) {
+  constructor(carrier: FlowCarrier, id: number, sendWindow: number, remoteEnded: boolean) {
     this.#carrier = carrier;
     this.id = id;
     this.remoteEnded = remoteEnded;
     this.sendWindow = sendWindow;
     // Until our settings are acknowledged, the peer may assume the initial value.
     this.#receiveWindow = Math.max(carrier.receiveFlow.streamWindowBytes, windowBytesInitial);
-    this.openedAtMs = nowMs;
   }
 
   abstract startBody(): void;

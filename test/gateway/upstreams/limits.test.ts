@@ -243,6 +243,8 @@ test("a drain lets calls end, and lasts no longer than they do", async () => {
   answer();
   await within(drained, "the end", 5_000);
   expect(await call).toBe("ok");
+  await expect.poll(() => server.open).toBe(0);
+  expect(server.frames.filter(({ type }) => type === frameType.goAway)).toHaveLength(1);
 });
 
 test("a connection without calls is closed after a while, and the next call opens another", async () => {

@@ -63,7 +63,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
 
   /** How many more streams may be opened now. */
   get room(): number {
-    if (this.ended || this.#retired) return 0;
+    if (this.#retired) return 0;
     const { limits, streamsBeforeSettings } = this.#options;
     const peerMax = this.#settled ? this.rules.peer.concurrentStreams : streamsBeforeSettings;
     return Math.min(limits.concurrentStreams, peerMax) - this.streams.open.size;
@@ -95,7 +95,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     const id = this.#nextStreamId;
     this.#nextStreamId += 2;
     const { initialWindowSize } = this.rules.peer;
-    const stream = new ClientStream(this, id, initialWindowSize, receiver, this.deadlines.heardAtMs);
+    const stream = new ClientStream(this, id, initialWindowSize, receiver);
     if (kind === "watch") this.#watches.add(id);
     else if (!this.busy) this.#options.onBusy(true);
     this.rules.opened(stream);

@@ -27,8 +27,8 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
   /** Whether what ends our side has been sent. */
   #sideSent = false;
 
-  constructor(carrier: FlowCarrier, id: number, sendWindow: number, receiver: AnswerReceiver, nowMs: number) {
-    super(carrier, id, sendWindow, false, nowMs);
+  constructor(carrier: FlowCarrier, id: number, sendWindow: number, receiver: AnswerReceiver) {
+    super(carrier, id, sendWindow, false);
     this.#carrier = carrier;
     this.receiver = receiver;
   }
