@@ -51,7 +51,13 @@ const installLimits = { testTimeout: buildLimitMs, hookTimeout: buildLimitMs };
 function suite(
   name: string,
   include: readonly string[],
-  more: { exclude?: string[]; setupFiles?: string[]; testTimeout?: number; hookTimeout?: number } = {},
+  more: {
+    exclude?: string[];
+    setupFiles?: string[];
+    execArgv?: string[];
+    testTimeout?: number;
+    hookTimeout?: number;
+  } = {},
 ): TestProjectConfiguration {
   // What a suite has installed brings tests of its own.
   const exclude = ["**/node_modules/**", ...(more.exclude ?? [])];
@@ -88,6 +94,11 @@ const config: ViteUserConfig = {
       suite("unit", ["test/**/*.test.ts"], {
         exclude: [...longSuites.map((name) => `test/${name}/**`), ...Object.values(ownScripts).flat()],
         setupFiles,
+      }),
+      // As Node 22 does: what is entered in an asynchronous context stays in it when its function has returned.
+      suite("old-contexts", ["test/gateway/calls/async-context.test.ts"], {
+        setupFiles,
+        execArgv: ["--no-async-context-frame"],
       }),
       ...Object.entries(ownScripts).map(([name, include]) => suite(name, include, { setupFiles })),
       ...longSuites.map((name) => suite(name, [`test/${name}/**/*.test.ts`], name === "package" ? installLimits : {})),

@@ -210,7 +210,10 @@ export class Http1Connection implements RequestParts, BodySource {
     this.#continued = this.#begun = false;
     this.#deadlines.restart();
     if (!head.section.persistent || head.problem !== undefined) this.#isLast = true;
-    this.#context.runInAsyncScope(this.#options.onRequest, undefined, this, head);
+    // A resource for each: on Node 22, what a handler enters stays in the one that it is called in.
+    this.#context.runInAsyncScope(() =>
+      new AsyncResource("Http1Request").runInAsyncScope(this.#options.onRequest, undefined, this, head),
+    );
   }
 
   onPiece(piece: Buffer, last: boolean): void {

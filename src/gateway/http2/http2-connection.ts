@@ -134,7 +134,9 @@ export class Http2Connection
     const nowMs = this.deadlines.heardAtMs;
     const stream = new Http2Stream(this, streamId, { contentLength, ended, expectsContinue, sendWindow, nowMs });
     this.streams.open.set(streamId, stream);
-    this.#context.runInAsyncScope(() => stream.begin(this.#options.onStream, head, headTooLarge));
+    const begin = (): void => stream.begin(this.#options.onStream, head, headTooLarge);
+    // A resource for each: on Node 22, what a handler enters stays in the one that it is called in.
+    this.#context.runInAsyncScope(() => new AsyncResource("Http2Request").runInAsyncScope(begin));
   }
 
   #finalGoAway(): void {
