@@ -82,7 +82,7 @@ export class StreamCall extends OutgoingCall {
   }
 
   protected completed(trailer: HeaderFields): void {
-    // No test can tell in which order: the caller reads later what both resolve.
+    // No test can tell: in either order, the caller reads later what both resolve.
     this.#endBoth(trailer);
     // The header was all of the answer: there are no messages.
     if (this.head === undefined) this.begun(trailer);

@@ -40,20 +40,27 @@ function readingOf(sensor: string): Buffer {
 
 const streamsMax = 3;
 
-test.each([
+const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
+const retry = { ...backoff, maxAttempts: 2, retryableCodes: [Code.Unavailable] };
+
+const endings = [
   { how: "refused", ends: (id: number) => resetFrame(id, 7) },
   {
     how: "to be sent again by its policy",
     ends: (id: number) => headersFrame(id, [...grpcHead, ["grpc-status", "14"]], frameFlag.endStream),
   },
-])("a stream that is $how loses none of its messages, however large the next one is", async ({ ends }) => {
-  const large = "x".repeat(70_000);
+];
+
+/** More than is kept of a stream, and room for all of it at once. */
+const large = "x".repeat(70_000);
+const roomForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
+
+test.each(endings)("a stream that is $how loses no message, however large the next one is", async ({ ends }) => {
   const refused = Promise.withResolvers<ScriptedConnection>();
   const bodies = new Map<number, Buffer>();
   let acknowledged = 0;
   await using server = await startScriptedServer({
-    // Room for all of the large message at once.
-    opening: [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))],
+    opening: roomForLarge,
     frame: (connection, { type, flags, streamId, payload }) => {
       if (type === frameType.settings && flags === 1 && ++acknowledged === 2) refused.resolve(connection);
       if (type !== frameType.data) return;
@@ -66,8 +73,6 @@ test.each([
       connection.send(...grpcAnswer(id, envelope(toBinary(RecordReadingsResponseSchema, answer))));
     },
   });
-  const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
-  const retry = { ...backoff, maxAttempts: 2, retryableCodes: [Code.Unavailable] };
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
   async function* input(): AsyncGenerator<{ sensor: string }> {
     yield { sensor: "first" };
@@ -84,6 +89,20 @@ test.each([
     whole.byteLength,
   ]);
   expect([...bodies.values()].at(-1)?.equals(whole)).toBe(true);
+});
+
+test.each(endings)("a stream that is $how is not sent again without messages that were let go", async ({ ends }) => {
+  await using server = await startScriptedServer({
+    opening: roomForLarge,
+    request: (connection, id) => connection.send(ends(id)),
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
+  async function* input(): AsyncGenerator<{ sensor: string }> {
+    yield { sensor: large };
+  }
+  const call = createClient(GreenhouseService, transport).recordReadings(input());
+  await expect(within(call, "the call")).rejects.toMatchObject({ code: Code.Unavailable });
+  expect(server.requests).toBe(1);
 });
 
 test("messages are not read ahead of what the server takes, nor after it has answered", async () => {
