@@ -65,6 +65,11 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
   },
   { name: "a text of a megabyte", init: { fString: "é".repeat(500_000) }, way: "quick" },
   {
+    name: "texts that fit into what is kept, but not together",
+    init: { tags: Array.from({ length: 4 }, () => "x".repeat(20_000)) },
+    way: "quick",
+  },
+  {
     name: "a number that ends with what is kept",
     init: { tags: ["x".repeat(21_000), "x".repeat(21_000), "x".repeat(23_518)], fInt64: 1n },
     way: "quick",
