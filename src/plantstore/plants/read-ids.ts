@@ -54,7 +54,6 @@ export async function* readIds(text: AsyncIterable<Uint8Array>): AsyncGenerator<
 }
 
 const lineFeed = 0x0a;
-const minusSign = 0x2d;
 const digitZero = 0x30;
 
 /** Returns where the line ends, or the bytes do. A line is too short for a search of the buffer's own. */
@@ -72,17 +71,15 @@ const highEdge = Number(int64Max / lowRange);
 
 /**
  * Returns the id of a line, in at most half of the time of {@link parseLine}; `undefined` for any line that is not just
- * digits, perhaps after a minus sign, and for a few that are.
+ * digits, and for a few that are.
  */
 function plainId(bytes: Uint8Array, start: number, end: number): bigint | undefined {
-  const first = bytes[start] === minusSign ? start + 1 : start;
-  if (first === end || bytes[first] === digitZero) return undefined;
-  const middle = Math.max(first, end - lowDigits);
-  const high = numberOf(bytes, first, middle);
+  if (start === end || bytes[start] === digitZero) return undefined;
+  const middle = Math.max(start, end - lowDigits);
+  const high = numberOf(bytes, start, middle);
   const low = numberOf(bytes, middle, end);
   if (high === undefined || low === undefined || high >= highEdge) return undefined;
-  const id = high === 0 ? BigInt(low) : BigInt(high) * lowRange + BigInt(low);
-  return first === start ? id : -id;
+  return high === 0 ? BigInt(low) : BigInt(high) * lowRange + BigInt(low);
 }
 
 /** Returns the number that these digits are, zero if there are none; `undefined` if a byte is no digit. */
