@@ -48,8 +48,11 @@ export interface ConnectOptions {
   readonly onNotice: (notice: Notice) => void;
 }
 
-// In milliseconds. A server that is up closes the connection within one; a server that has vanished never does.
-const disconnectTimeoutMs = 1_000;
+/**
+ * How long closing a connection, or ending its statement, may take, in milliseconds: a server that is up does it within a
+ * few, and one that has vanished never does. The next attempt waits for the end of a statement.
+ */
+export const endTimeoutMs = 500;
 
 /** Connects to a host, trying one way after another. Rejects with the error of the last way that was tried. */
 export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
@@ -81,7 +84,7 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
  * server still responds.
  */
 export async function disconnect(client: Client): Promise<void> {
-  setTimeout(() => client.connection.stream.destroy(), disconnectTimeoutMs).unref();
+  setTimeout(() => client.connection.stream.destroy(), endTimeoutMs).unref();
   // An error of a connection that is broken anyway does not matter.
   await client.end().catch(() => undefined);
 }
@@ -97,12 +100,6 @@ const cancelBytes = 16;
 const cancelCode = 80_877_102;
 
 /**
- * How long ending a statement may take, in milliseconds: a server that is up ends it within a few. The next attempt
- * waits for it.
- */
-export const cancelTimeoutMs = 500;
-
-/**
  * Has the server end the statement that it is running for a connection. Otherwise the statement goes on after the
  * connection is closed, and may keep its backend forever: no time-out ends a wait for synchronous standbys.
  *
@@ -116,7 +113,7 @@ export async function cancelStatement({ host, port, processID, secretKey }: Clie
   const { promise: isTaken, resolve } = Promise.withResolvers<boolean>();
   // Errors are ignored: a server that is gone runs nothing.
   socket.on("error", () => undefined).once("close", () => resolve(socket.readableEnded));
-  socket.setTimeout(cancelTimeoutMs, () => socket.destroy());
+  socket.setTimeout(endTimeoutMs, () => socket.destroy());
   // The server sends nothing but the end, which is noticed only if the socket is read. The socket is not ended here,
   // because a pooler may take that for a client that has gone.
   socket.resume().write(request);
@@ -128,7 +125,7 @@ export async function cancelStatement({ host, port, processID, secretKey }: Clie
  * says what has become of it; otherwise the connection is closed. Resolves as {@link cancelStatement} does.
  */
 export async function cutShort(client: Client): Promise<boolean> {
-  setTimeout(() => client.connection.stream.destroy(), cancelTimeoutMs).unref();
+  setTimeout(() => client.connection.stream.destroy(), endTimeoutMs).unref();
   return await cancelStatement(client);
 }
 

@@ -1,7 +1,7 @@
 import type { Client } from "pg";
 import {
   cancelStatement,
-  cancelTimeoutMs,
+  endTimeoutMs,
   type ConnectOptions,
   connectTo,
   cutShort,
@@ -21,7 +21,7 @@ import { sqlStateOf } from "./sql-state.ts";
 const attemptMsMin = 500;
 
 /** The time that such an attempt needs with its end, in milliseconds. */
-export const attemptTotalMs: number = attemptMsMin + cancelTimeoutMs;
+export const attemptTotalMs: number = attemptMsMin + endTimeoutMs;
 
 // What an operator is told of a statement that was given up without an answer.
 const silent = "the server is silent: it neither answers nor takes a request to end what it was asked for";
@@ -96,7 +96,7 @@ export class Session {
 
   /** How long a statement that is sent now may run, in milliseconds: the rest of the time is for ending it. */
   get leftMs(): number {
-    return this.untilMs - performance.now() - cancelTimeoutMs;
+    return this.untilMs - performance.now() - endTimeoutMs;
   }
 
   /**
