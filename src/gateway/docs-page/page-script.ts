@@ -37,7 +37,7 @@ function modulesOf(name: string, written: Set<string>): string[] {
 }
 
 const imports = /^import \{([^}]*)\} from "([^"]+)";$/gm;
-const exports = /^export ((?:async )?function\*? |const )(\w+)/gm;
+const exports = /export ((?:async )?function\*? |const )(\w+)/g;
 
 function nameOf(path: string): string {
   return path.replace(/^\.\//, "").replace(/\.js$/, "");
