@@ -209,16 +209,23 @@ test("a file is read at the start, by a reload, and once it has changed", async 
   await proxy.close();
 });
 
-test("a file is not read while it is being written", async () => {
+/** How many timers keep this process. */
+function keepersOfProcess(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+}
+
+test("a file is not read while it is being written, and nothing waits for it but its proxy", async () => {
   using folder = createTempFolder();
   const file = folder.file("set.binpb");
   const descriptors = descriptorSetOf(file_greenhouse_v1_greenhouse);
   writeFileSync(file, descriptors);
   const reports: ReloadReport[] = [];
+  const keepers = keepersOfProcess();
   const proxy = await createProxy({
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file), reloadEveryMs: 50 }],
     onReload: (report) => void reports.push(report),
   });
+  expect(keepersOfProcess()).toBe(keepers);
   const written = AbortSignal.timeout(500);
   writeFileSync(file, "none");
   // Between any two looks there is one of these turns.
