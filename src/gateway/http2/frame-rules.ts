@@ -184,13 +184,13 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     const stream = streams.open.get(streamId);
     if (stream === undefined) {
       guard.count("ignoredFrames");
-      return this.#takeCrossing(streamId);
+      return this.takeCrossing(streamId);
     }
     this.takeStreamReset(stream, bytes.readUInt32BE(from));
   }
 
   /** §5.1: RST_STREAM and WINDOW_UPDATE may cross the frame that closed their stream. */
-  #takeCrossing(streamId: number): void {
+  protected takeCrossing(streamId: number): void {
     if (this.parts.streams.absenceOf(streamId) === "idle") throw protocolError("the stream is idle");
   }
 
@@ -242,7 +242,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
       return sendFlow.grow(increment);
     }
     const stream = streams.open.get(streamId);
-    if (stream === undefined) return this.#takeCrossing(streamId);
+    if (stream === undefined) return this.takeCrossing(streamId);
     if (increment === 0) return this.refuse(stream, ErrorCode.protocolError);
     if (!sendFlow.growStream(stream, increment)) this.refuse(stream, ErrorCode.flowControlError);
   }

@@ -89,7 +89,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     this.heldBytes -= used;
     receiveFlow.credit(used);
     this.#uncreditedBytes += used;
-    if (this.closed || this.remoteEnded || this.#uncreditedBytes < receiveFlow.streamWindowBytes / 2) return;
+    if (this.remoteEnded || this.#uncreditedBytes < receiveFlow.streamWindowBytes / 2) return;
     output.numbers(FrameType.windowUpdate, this.id, this.#uncreditedBytes);
     this.#receiveWindow += this.#uncreditedBytes;
     this.#uncreditedBytes = 0;
@@ -108,7 +108,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     if (bytes === piece.byteLength) this.#carrier.output.sent(piece);
     if (this.queuedBytes > 0 || this.closed) return;
     if (this.localEnded) this.#sendEnding();
-    else this.#tellWritable();
+    else this.tell((receiver) => receiver.onWritable());
   }
 
   /** Ends the stream: drops what waits and tells the receiver, which is told nothing more. */
@@ -155,6 +155,15 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     return true;
   }
 
+  /** Calls the receiver, unless it was dropped. If it throws, this stream ends. */
+  protected tell(call: (receiver: Receiver) => void): void {
+    try {
+      if (this.receiver !== undefined) call(this.receiver);
+    } catch (error) {
+      this.fault(error);
+    }
+  }
+
   /** Ends this stream, and nothing else, because its receiver has thrown. */
   protected fault(error: unknown): void {
     this.reset(ErrorCode.internalError);
@@ -167,14 +176,6 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     if (this.heldBytes > 0) this.#carrier.receiveFlow.credit(this.heldBytes);
     this.heldBytes = 0;
     this.#carrier.forget(this.id);
-  }
-
-  #tellWritable(): void {
-    try {
-      this.receiver?.onWritable();
-    } catch (error) {
-      this.fault(error);
-    }
   }
 
   #enqueue(piece: Uint8Array): void {

@@ -230,14 +230,14 @@ test("a server is sent a PING only while a call waits, and is given up if it doe
     },
   });
   const pings = (): number => server.frames.filter(({ type }) => type === frameType.ping).length;
-  await using client = clientOf(server.baseUrl, { keepaliveMs: 100 });
+  await using client = clientOf(server.baseUrl, { keepaliveMs: 20 });
   await client.greenhouse.waterBed({});
-  vi.advanceTimersByTime(300);
+  vi.advanceTimersByTime(60);
   const waiting = callMany(client, 1);
   // Whatever was sent before has come before.
   await within(second.promise, "the second request");
   expect(pings()).toBe(0);
-  vi.advanceTimersByTime(50);
+  vi.advanceTimersByTime(10);
   await within(ping.promise, "a PING");
   vi.advanceTimersByTime(200);
   expect(await waiting).toEqual({ Unavailable: 1 });

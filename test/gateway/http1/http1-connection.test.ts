@@ -4,6 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { BacklogBudget, defaultLimits, markSingleUse, RequestBody } from "../../../src/gateway/carriers/index.ts";
 import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "../../../src/gateway/http1/index.ts";
+import { collectGarbage } from "../../support/carriers/held-bytes.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 
@@ -149,6 +150,22 @@ test("a client that has reset its connection is noticed behind requests that fil
   await expect.poll(look).toBe(true);
   await within(gone.promise, "the receiver to be told");
 });
+
+test.each(["close", "keep-alive"])(
+  "a head is not kept longer than its request, with connection: %s",
+  async (option) => {
+    let asked: WeakRef<Http1RequestHead> | undefined;
+    using ends = await openEnds(Buffer.of(), 1000, (connection, head) => {
+      asked = new WeakRef(head);
+      connection.answer(200, [], Buffer.of());
+    });
+    ends.client.write(`GET / HTTP/1.1\r\nhost: x\r\nconnection: ${option}\r\n\r\n`);
+    await within(once(ends.client.resume(), "data"), "the answer");
+    collectGarbage();
+    expect(asked?.deref()).toBeUndefined();
+    expect(ends.socket.destroyed).toBe(false);
+  },
+);
 
 test("an answer without a body has a length of 0", async () => {
   using ends = await openEnds(Buffer.alloc(1), 1000, (asked) => asked.answer(200, [], undefined));

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
 import { ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
-import { answer, echo, receiving, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
+import {
+  answer,
+  echo,
+  type ReceiverParts,
+  receiving,
+  startEngine,
+  statusBlock,
+} from "../../support/http2/http2-engine.ts";
 import {
   dataFrame,
   frame,
@@ -311,23 +318,29 @@ describe("the engine", () => {
     expect(await connection.readEnd(3)).toStrictEqual(answered);
   });
 
-  test.each([
-    { name: "when it is handed a request", throwing: {}, serveThrows: true },
-    { name: "at a piece of a body", throwing: { onData: thrower }, serveThrows: false },
-    { name: "at the end of a body", throwing: { onEnd: thrower }, serveThrows: false },
-    { name: "at a reset", throwing: { onReset: thrower, onEnd: thrower }, serveThrows: false },
-  ])("resets the stream of a server that throws $name, and serves the others", async ({ throwing, serveThrows }) => {
+  test.each<{ name: string; throwing: ReceiverParts; begin?: (stream: Http2Stream) => void }>([
+    { name: "when it is handed a request", throwing: {}, begin: thrower },
+    { name: "at a piece of a body", throwing: { onData: thrower } },
+    { name: "at the end of a body", throwing: { onEnd: thrower } },
+    { name: "at a reset", throwing: { onReset: thrower, onEnd: thrower } },
+    {
+      name: "when it may send more",
+      throwing: { onWritable: thrower },
+      begin: (stream) => stream.sendData(Buffer.alloc(65_536)),
+    },
+  ])("resets the stream of a server that throws $name, and serves the others", async ({ throwing, begin }) => {
     const faults: unknown[] = [];
     await using engine = await startEngine({
       onFault: (error) => faults.push(error),
       serve: (stream) => {
-        if (stream.id === 1 && serveThrows) thrower();
-        if (stream.id === 1) stream.receiver = receiving(stream, throwing);
-        else echo(stream);
+        if (stream.id !== 1) return echo(stream);
+        stream.receiver = receiving(stream, throwing);
+        begin?.(stream);
       },
     });
     using connection = await openFrames(engine.address);
-    connection.send(begun(1), begun(3), dataFrame(1, text("x"), endStream), dataFrame(3, text("x"), endStream));
+    connection.send(begun(1), begun(3), windowUpdateFrame(1, 1), windowUpdateFrame(0, 100));
+    connection.send(dataFrame(1, text("x"), endStream), dataFrame(3, text("x"), endStream));
     expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.internalError));
     expect(await connection.readEnd(3)).toStrictEqual(answered);
     expect(faults).toContainEqual(new Error("a fault of the test's"));

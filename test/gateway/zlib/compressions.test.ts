@@ -173,6 +173,13 @@ test.each([gzip, brotli, zstd])("a body in $name passes on why its call has ende
   await expect(buffer(compression.decodePieces(each(), limitBytes, AbortSignal.abort(ended)))).rejects.toBe(ended);
 });
 
+test.each([gzip, brotli, zstd])("a body in $name is decoded 64 KiB at a time", async (compression) => {
+  const packed = await compression.compress(Buffer.alloc(200_000));
+  const sizes: number[] = [];
+  for await (const { byteLength } of compression.decodePieces(each(packed), bombBytes, live)) sizes.push(byteLength);
+  expect(sizes).toEqual([65_536, 65_536, 65_536, 200_000 - 3 * 65_536]);
+});
+
 test("a message in br with the smallest window is read as it was written, whatever follows the window's bits", async () => {
   const params = { [constants.BROTLI_PARAM_LGWIN]: 16 };
   for (let bytes = 1; bytes < 70_000; bytes = bytes * 2 + 1) {

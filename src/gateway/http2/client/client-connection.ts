@@ -107,8 +107,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
 
   /** Opens no more streams, and ends the connection once those that are open have ended. */
   drain(): void {
-    this.#retire(ErrorCode.noError);
-    this.#endIfDone();
+    this.#goneAway(streamIdMax, ErrorCode.noError);
   }
 
   override forget(streamId: number): void {
@@ -138,7 +137,6 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
 
   /** No answer can be completed any more. */
   protected peerEnded(): void {
-    this.#retire(ErrorCode.noError);
     this.end(this.#options.limits.lingerMs);
   }
 

@@ -6,7 +6,6 @@ import {
   FrameRules,
   type HeaderBlock,
   PeerSettings,
-  protocolError,
 } from "../index.ts";
 import { type AnswerSection, readAnswerSection } from "./answer-section.ts";
 import type { ClientStream } from "./client-stream.ts";
@@ -39,7 +38,7 @@ export class ClientRules extends FrameRules<ClientStream, AnswerSection> {
   protected takeSection(block: HeaderBlock<AnswerSection>): void {
     const { limits, streams } = this.parts;
     const stream = streams.open.get(block.streamId);
-    if (stream === undefined || stream.remoteEnded) return this.takeLate(stream, block.streamId);
+    if (stream === undefined) return this.takeCrossing(block.streamId);
     const { decoded, flags } = block;
     // A limit of ours, not a mistake of the server's.
     if (decoded.listBytes > limits.headerListBytes) return stream.reset(ErrorCode.enhanceYourCalm);
@@ -54,11 +53,10 @@ export class ClientRules extends FrameRules<ClientStream, AnswerSection> {
 
   /**
    * §5.1: what the server sent before it saw our RST_STREAM. It is no flood: a window may be full of small messages, and
-   * a thousand calls may be given up at once, more than are remembered.
+   * a thousand calls may be given up at once, more than are remembered. A stream that is open has not ended.
    */
-  protected override takeLate(stream: ClientStream | undefined, streamId: number): void {
-    if (stream !== undefined) return super.takeLate(stream, streamId);
-    if (this.parts.streams.absenceOf(streamId) === "idle") throw protocolError("the stream is idle");
+  protected override takeLate(_stream: ClientStream | undefined, streamId: number): void {
+    this.takeCrossing(streamId);
   }
 
   protected takeGoAway(lastStreamId: number, code: number): void {

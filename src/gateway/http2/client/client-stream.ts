@@ -45,7 +45,7 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
 
   /** Ends our side, after everything that is queued and this last piece. */
   end(piece: Uint8Array | undefined): void {
-    if (!this.closed && !this.localEnded) this.endSide(piece, undefined);
+    if (!this.closed) this.endSide(piece, undefined);
   }
 
   /** The whole body is always wanted. */
@@ -55,11 +55,7 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
   receiveHead(head: AnswerSection, ended: boolean): void {
     this.#headReceived = true;
     this.remoteEnded = ended;
-    try {
-      this.receiver?.onHead(head, ended);
-    } catch (error) {
-      this.fault(error);
-    }
+    this.tell((receiver) => receiver.onHead(head, ended));
     if (ended) this.#endOfAnswer();
   }
 
@@ -69,11 +65,7 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
     // Counted whatever is wrong with it: a stream that is reset gives its part of the connection's window back.
     if (!this.countReceived(bytes, length)) return ErrorCode.flowControlError;
     if (!this.#headReceived) return ErrorCode.protocolError;
-    try {
-      if (bytes > 0) this.receiver?.onData(piece);
-    } catch (error) {
-      this.fault(error);
-    }
+    if (bytes > 0) this.tell((receiver) => receiver.onData(piece));
     if (last) this.receiveEnd(undefined);
     return undefined;
   }
@@ -81,11 +73,7 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
   /** Takes the end of the answer. */
   receiveEnd(trailer: AnswerSection | undefined): void {
     this.remoteEnded = true;
-    try {
-      this.receiver?.onEnd(trailer);
-    } catch (error) {
-      this.fault(error);
-    }
+    this.tell((receiver) => receiver.onEnd(trailer));
     this.#endOfAnswer();
   }
 
