@@ -7,7 +7,7 @@ import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
-import { readJsonExactly } from "../json/index.ts";
+import { findField, readJsonExactly } from "../json/index.ts";
 import { codeNames } from "../rest/index.ts";
 
 /** Makes the error of an answer of its body; `undefined` leaves it to the records that are known. */
@@ -84,7 +84,8 @@ function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"
     // As this gateway writes a detail whose type it does not know, or which it cannot read.
     const hasBytes =
       typeof value === "string" && Object.keys(detail).length === 2 && !name.startsWith("google.protobuf.");
-    if (hasBytes && desc?.field["value"] === undefined) return [{ type: name, value: base64Decode(value) }];
+    const isField = desc !== undefined && findField(desc, "value") !== undefined;
+    if (hasBytes && !isField) return [{ type: name, value: base64Decode(value) }];
     if (desc === undefined) return [];
     const options = { registry, unknownFields: "ignore" } as const;
     const any = readJsonExactly(AnySchema, undefined, JSON.stringify(detail), options);

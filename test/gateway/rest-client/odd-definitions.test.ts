@@ -21,6 +21,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
+import { readAnswerError } from "../../../src/gateway/rest-client/answer-error.ts";
 import { createAnswerReader } from "../../../src/gateway/rest-client/answer-reader.ts";
 import { readAnswerStream } from "../../../src/gateway/rest-client/answer-stream.ts";
 import { RestMethod } from "../../../src/gateway/rest-client/rest-method.ts";
@@ -160,6 +161,14 @@ test.each<StreamRow>([
     seen.push(ConnectError.from(error).rawMessage);
   }
   expect(seen).toEqual(want);
+});
+
+test("a detail whose text is called value in JSON alone is no bytes", () => {
+  const types = defineRpcs({ text: "value" }, ["/x"]).map(({ input }) => input);
+  const record = { details: [{ "@type": "x/odd.Thing", value: "CgF0" }] };
+  const errors = { readErrorRecord: undefined, registry: createRegistry(...types) };
+  const [detail] = readAnswerError(record, 400, new Headers(), errors).details;
+  expect(detail).toMatchObject({ value: Uint8Array.from(Buffer.from("\n\x04CgF0")) });
 });
 
 // No RPC of these streams; they are written as one that does would write them.
