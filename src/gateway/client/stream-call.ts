@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type HeaderFields, RequestBody, unpooled } from "../carriers/index.ts";
@@ -22,6 +23,8 @@ const keptBytesMax = 64 * 1024;
 
 /** A call with a stream of messages one way or both. */
 export class StreamCall extends OutgoingCall {
+  /** Where the caller's messages are made, rather than in the context of the call that has opened the connection. */
+  readonly #context = new AsyncResource("StreamCall");
   readonly #input: AsyncIterator<unknown>;
   readonly #resolve: (answer: StreamAnswer) => void;
   readonly #reject: (error: ConnectError) => void;
@@ -58,7 +61,8 @@ export class StreamCall extends OutgoingCall {
     if (this.#inputState === "ended") stream.end(undefined);
     if (this.#inputState !== "unread") return this.onWritable();
     this.#inputState = "reading";
-    this.#sendInput().catch((error: unknown) => this.fail(ConnectError.from(error)));
+    const sent = this.#context.runInAsyncScope(() => this.#sendInput());
+    sent.catch((error: unknown) => this.fail(ConnectError.from(error)));
   }
 
   protected begun(head: HeaderFields): void {
@@ -129,7 +133,7 @@ export class StreamCall extends OutgoingCall {
   #stopInput(): void {
     if (this.#inputState === "ended") return;
     // A generator that waits ends when it goes on. Nobody is left to be told of what it throws then.
-    this.#endInput().catch(() => undefined);
+    this.#context.runInAsyncScope(() => this.#endInput()).catch(() => undefined);
   }
 
   /** Rejects with whatever the caller's iterator throws, even if that is not a generator and throws at once. */

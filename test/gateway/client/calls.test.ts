@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,6 +21,7 @@ import { StreamService } from "../../gen/streams/v1/stream_service_pb.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import { frameType } from "../../support/carriers/http2-frames.ts";
 import { within } from "../../support/deadline.ts";
+import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
 import { answering } from "../../support/gateway/greenhouse-client.ts";
 import { startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
 
@@ -230,6 +232,28 @@ test("a stream that is not read to its end is canceled, and so is one whose sign
   };
   await expect(within(read(), "the end of the stream")).rejects.toMatchObject({ code: Code.Canceled });
   turns.dispatchEvent(new Event("go"));
+});
+
+test("the messages of a call are made, and ended, in its own context, whichever call has opened the connection", async () => {
+  await using greenhouse = await startGreenhouse({});
+  const { address, port } = greenhouse.address;
+  await using transport = createGrpcTransport({ baseUrl: `http://${address}:${port}` });
+  const storage = new AsyncLocalStorage<string>();
+  const found: (readonly [of: string, store: string | undefined])[] = [];
+  async function* readings(name: string): AsyncGenerator<{ sensor: string }> {
+    try {
+      found.push([name, storage.getStore()]);
+      // More than the server lets come before it refuses the call.
+      yield { sensor: "x".repeat(1_000_000) };
+    } finally {
+      found.push([name, storage.getStore()]);
+    }
+  }
+  const { recordReadings } = createClient(GreenhouseService, transport);
+  const calls = ["a", "b"].map((name) => storage.run(name, () => recordReadings(readings(name))));
+  await Promise.allSettled(calls);
+  expect(found).toHaveLength(4);
+  expect(found.filter(([name, store]) => store !== name)).toEqual([]);
 });
 
 test("a transport that is disposed of takes no more calls, and lets those end that it has", async () => {
