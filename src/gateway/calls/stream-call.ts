@@ -46,6 +46,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   /** What the client streams, if it does. */
   #requests: RequestMessages | undefined;
   #messages: AsyncIterator<unknown> | undefined;
+  #endMessages: (() => void) | undefined;
   #output: YieldedMessages | undefined;
   /** Encoded messages that wait for the end of the turn. */
   #pieces: Uint8Array[] = [];
@@ -77,10 +78,12 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #answer({ header, trailer, message }: StreamResponse): void {
     this.#output = message instanceof YieldedMessages ? message : undefined;
     const messages = (this.#output?.source ?? message)[Symbol.asyncIterator]();
-    if (this.done) return endIterator(messages);
+    const endMessages = enderOf(messages);
+    if (this.done) return endMessages();
     this.#header = header;
     this.#trailer = trailer;
     this.#messages = messages;
+    this.#endMessages = endMessages;
     // Not while the client may still send, so that a mistake in what it sends has a status.
     if (this.procedure.method.methodKind !== "server_streaming") this.#startHeartbeat();
     else if (this.protocol.beginsQuietly === true) {
@@ -271,7 +274,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     this.#stopQuiet?.();
     this.#heartbeat?.stop();
     this.#requests?.close?.();
-    if (this.#messages !== undefined) endIterator(this.#messages);
+    if (this.#messages !== undefined) this.#endMessages?.();
     this.#messages = undefined;
   }
 }
@@ -295,7 +298,12 @@ function beginCall(call: StreamCall): void {
   call.begin();
 }
 
-/** Ends an iterator early. Not awaited, so that a stuck handler cannot hold the answer back. */
-function endIterator(messages: AsyncIterator<unknown>): void {
-  (async () => await messages.return?.())().catch(() => undefined);
+/**
+ * Returns what ends an iterator early, in the asynchronous context in which this was called: a client that goes away has
+ * another. Not awaited, so that a stuck handler cannot hold the answer back.
+ */
+function enderOf(messages: AsyncIterator<unknown>): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  promise.then(() => messages.return?.()).catch(() => undefined);
+  return resolve;
 }

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { once } from "node:events";
 import { createServer } from "node:http";
-import { createServer as createHttp2Server } from "node:http2";
+import { constants, createServer as createHttp2Server } from "node:http2";
 import { describe, expect, test } from "vitest";
 import { WatchReadingsRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ErrorRecordPolicy, GatewayOptions, NodeHandler } from "../../../src/gateway/index.ts";
@@ -9,6 +10,7 @@ import { exchangeFetch } from "../../support/carriers/fetch.ts";
 import { openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { openHttp2 } from "../../support/carriers/http2-connection.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { within } from "../../support/deadline.ts";
 import { startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 
@@ -106,6 +108,11 @@ test.each([
   expect(new Set(ofOther)).toEqual(new Set([undefined]));
 });
 
+function watchReadings(sensor: string): HttpRequest {
+  const message = encodeMessage(wireFormats.grpc, WatchReadingsRequestSchema, { sensor });
+  return rpcRequest(wireFormats.grpc, message, [], "/greenhouse.v1.GreenhouseService/WatchReadings");
+}
+
 test("streams that share a connection are each asked for their messages in their own context", async () => {
   const strays: unknown[] = [];
   await using greenhouse = await startGreenhouse({
@@ -119,12 +126,29 @@ test("streams that share a connection are each asked for their messages in their
     },
   });
   using connection = await openHttp2(greenhouse.address);
-  const answers = ["a", "b", "c"].map(async (sensor) => {
-    const message = encodeMessage(wireFormats.grpc, WatchReadingsRequestSchema, { sensor });
-    return await connection.exchange(
-      rpcRequest(wireFormats.grpc, message, [], "/greenhouse.v1.GreenhouseService/WatchReadings"),
-    );
-  });
+  const answers = ["a", "b", "c"].map((sensor) => connection.exchange(watchReadings(sensor)));
   for (const { body } of await Promise.all(answers)) expect(body.byteLength).toBeGreaterThan(20 * 50_000);
   expect(strays).toEqual([]);
+});
+
+test("a stream that its client resets is ended in its own context", async () => {
+  const ended = Promise.withResolvers<unknown>();
+  await using greenhouse = await startGreenhouse(
+    {
+      async *watchReadings() {
+        try {
+          for (;;) yield { sensor: "x".repeat(50_000) };
+        } finally {
+          ended.resolve(storage.getStore());
+        }
+      },
+    },
+    { onRequest: () => storage.enterWith("its own") },
+  );
+  using connection = await openHttp2(greenhouse.address);
+  const request = watchReadings("a");
+  const stream = connection.open(request).end(request.body);
+  await once(stream, "response");
+  stream.close(constants.NGHTTP2_CANCEL);
+  expect(await within(ended.promise, "the end of the stream")).toBe("its own");
 });
