@@ -42,8 +42,8 @@ export interface ErrorRecordWriter {
 }
 
 /**
- * Returns the types that details of errors may have: those of `registry`, and those of google/rpc/error_details.proto, which services
- * send without importing them, so that no descriptor of theirs leads there.
+ * Returns the types that details of errors may have: those of `registry`, and those of google/rpc/error_details.proto,
+ * which services send without importing them, so that no descriptor of theirs leads there.
  */
 export function withDetailTypes(registry: Registry = createRegistry()): Registry {
   return createRegistry(file_google_rpc_error_details, registry);

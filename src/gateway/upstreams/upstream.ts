@@ -54,7 +54,7 @@ export class Upstream implements AsyncDisposable {
   readonly #settings: ServerSettings;
   readonly #budget = new BacklogBudget(Number.POSITIVE_INFINITY);
   readonly #book: AddressBook;
-  /** Servers by their address, those that are gone from the addresses among them until the next look-up after their calls. */
+  /** Servers by address. One whose address is gone stays until a look-up finds it without connections. */
   readonly #known = new Map<string, UpstreamServer>();
   /** Those that calls are given to. */
   #servers: readonly UpstreamServer[] = [];

@@ -63,8 +63,8 @@ function lineEnd(bytes: Uint8Array, start: number): number {
   return end;
 }
 
-// An id is read as two numbers, its last nine digits and those before them, which are exact in a double below this edge.
-// Ids above it, of which int64 has some more, are left to the careful way.
+// An id is read as two numbers, its last nine digits and those before them. Those before are below this edge; the few
+// ids of int64 at the edge, and all that is above int64, are left to the careful way.
 const lowDigits = 9;
 const lowRange = 1_000_000_000n;
 const highEdge = Number(int64Max / lowRange);

@@ -32,7 +32,8 @@ const copied = [
 
 /**
  * Calls until a deadline by which the server alone keeps time: a client with a clock of its own may give up before its
- * request has arrived. On a busy machine the deadline may have passed before the call was where it is to be, so it is longer then.
+ * request has arrived. On a busy machine the deadline may have passed before the call was where it is to be, so it is
+ * longer then.
  */
 async function passDeadline(client: ReturnType<typeof greenhouseClient>, isThere: () => boolean): Promise<void> {
   for (let ms = 30; ; ms *= 10) {

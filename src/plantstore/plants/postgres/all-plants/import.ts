@@ -87,7 +87,7 @@ async function copyNew(session: Session, lines: BigInt64Array, restore: boolean)
   await session.begin(begin);
   try {
     const count = await session.copy(copy, int64Copy(lines));
-    // The COPY waits for deletions that are under way, so only a look after it, with a new snapshot, sees their records.
+    // The COPY waits for deletions that are under way, so that only a look after it sees their records.
     if (count === lines.length && (restore || (await idsWithRecord(session, lines)).size === 0)) return true;
   } catch (fault) {
     // Otherwise an id is there, which Citus calls an internal error, a trigger refuses one, or the server has no COPY.
