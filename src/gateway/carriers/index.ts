@@ -7,7 +7,7 @@
  * rooms of their own: `sockets/` on node, `web/` anywhere.
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
-export { allocateBytes, concatBytes, noBytes, toUtf8, unpooled } from "./bytes.ts";
+export { allocateBuffer, allocateBytes, concatBytes, noBytes, toUtf8, unpooled } from "./bytes.ts";
 export { CarriedExchange, type ExchangeHead } from "./carried-exchange.ts";
 export { CollectedBytes } from "./collected-bytes.ts";
 export { type AbortReceiver, type Exchange, type Peer, statusesWithoutBody } from "./exchange.ts";

@@ -1,7 +1,7 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
-import { allocateBytes, concatBytes, noBytes, toUtf8 } from "../carriers/index.ts";
+import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "../carriers/index.ts";
 
 /**
  * Decodes a body of `application/grpc-web-text`: base64 in one or more padded runs, because a sender may encode each of
@@ -11,7 +11,8 @@ import { allocateBytes, concatBytes, noBytes, toUtf8 } from "../carriers/index.t
  */
 export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   if (body.byteLength % 4 !== 0) throw notBase64();
-  const bytes = allocateBytes((body.byteLength / 4) * 3);
+  // Outside node's pool, so that a program can transfer it.
+  const bytes = allocateBuffer((body.byteLength / 4) * 3);
   let end = 0;
   // In one pass: a body may have a run for each of its bytes.
   for (let at = 0; at < body.byteLength; at += 4) {

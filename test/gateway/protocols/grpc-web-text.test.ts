@@ -1,3 +1,4 @@
+import { isMarkedAsUntransferable } from "node:worker_threads";
 import { Code } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -19,8 +20,10 @@ describe("decodeGrpcWebText", () => {
     { name: "one run", text: "cGxhbnRz", want: "plants" },
     { name: "a padded run", text: "cGxhbnQ=", want: "plant" },
     { name: "several padded runs, one behind the other", text: "cA==bA==YW50cw==", want: "plants" },
-  ])("takes $name", ({ text, want }) => {
-    expect(Buffer.from(decodeGrpcWebText(Buffer.from(text))).toString()).toBe(want);
+  ])("takes $name, and what it reads can be transferred", ({ text, want }) => {
+    const bytes = decodeGrpcWebText(Buffer.from(text));
+    expect(Buffer.from(bytes).toString()).toBe(want);
+    expect(isMarkedAsUntransferable(bytes.buffer)).toBe(false);
   });
 
   test.each([
