@@ -1,4 +1,3 @@
-import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
   migratePostgres,
@@ -13,7 +12,7 @@ import { collect } from "../support/collect.ts";
 import { dropMeanwhile, partitionsOf, recordsOf } from "../support/plants/days.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { startHangingProxy } from "../support/plants/postgres-proxy.ts";
-import { configOf, runSql } from "../support/plants/postgres-server.ts";
+import { openClient, runSql } from "../support/plants/postgres-server.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
 
@@ -162,9 +161,10 @@ describe("records by day on Citus", () => {
     const url = await createStore();
     const old = await addDays(url, "2020-01-01", 8, 5);
     const [schema] = await runSql(url, "SELECT current_schema() AS name");
-    const dump = new Client(configOf(cluster.workers[0]?.url ?? ""));
-    await dump.connect();
-    await dump.query(`BEGIN; SELECT FROM ${String(schema?.["name"])}.deletions LIMIT 1`);
+    const dump = await openClient(
+      cluster.workers[0]?.url ?? "",
+      `BEGIN; SELECT FROM ${String(schema?.["name"])}.deletions LIMIT 1`,
+    );
     const { session } = await openCitusSession(url);
     await expect(spreadDays.dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
     // It asks again on a connection without the transaction that has failed.
@@ -208,9 +208,10 @@ describe("records by day on Citus", () => {
        WHERE table_name = 'deletions_by_row'::regclass
          AND shardid = get_shard_id_for_distribution_column('deletions_by_row', 1)`,
     );
-    const look = new Client(configOf(cluster.workers.find(({ port }) => port === shard?.["nodeport"])?.url ?? ""));
-    await look.connect();
-    await look.query(`BEGIN; SELECT FROM ${String(shard?.["name"])} WHERE plant_id = 1 FOR UPDATE`);
+    const look = await openClient(
+      cluster.workers.find(({ port }) => port === shard?.["nodeport"])?.url ?? "",
+      `BEGIN; SELECT FROM ${String(shard?.["name"])} WHERE plant_id = 1 FOR UPDATE`,
+    );
     const { session } = await openCitusSession(url);
     await expect(spreadDays.dropOld(session, keptMs)).resolves.toEqual({ count: 39, isMore: true });
     await expect(spreadDays.dropOld(session, keptMs)).resolves.toEqual({ count: 0, isMore: false });

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
-import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { attemptBatch } from "../../src/plantstore/plants/postgres/delete/attempt-batch.ts";
 import { toDeleteBatch } from "../../src/plantstore/plants/postgres/delete/delete-batch.ts";
@@ -17,7 +16,7 @@ import { collect } from "../support/collect.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../support/plants/describe-plant-store.ts";
-import { configOf, runSql, withStrictIsolation } from "../support/plants/postgres-server.ts";
+import { openClient, runSql, withStrictIsolation } from "../support/plants/postgres-server.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
 
@@ -159,9 +158,7 @@ describe("on Citus", () => {
     const url = await cluster.createSchema();
     await makeTables(url);
     const strict = withStrictIsolation(url);
-    const lock = new Client(configOf(url));
-    await lock.connect();
-    await lock.query("BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
+    const lock = await openClient(url, "BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
     const migrating = Promise.all([migratePostgres(strict), migratePostgres(strict)]);
     await waitingForLocks(cluster.coordinator.url, 2);
     await lock.query("ROLLBACK");
@@ -316,9 +313,7 @@ describe("on Citus", () => {
     await setLockTimeout(url);
     const { session, placement } = await openCitusSession(url);
     await session.close();
-    const locking = new Client(configOf(url));
-    await locking.connect();
-    await locking.query("BEGIN; SET lock_timeout = 0");
+    const locking = await openClient(url, "BEGIN; SET lock_timeout = 0");
     for (const id of oneOfEach(placement)) await locking.query(`SELECT FROM plants WHERE id = ${id} FOR UPDATE`);
     const store = await openPostgresStore({ url });
     // On a machine that stalls for long, a caller is told to come back.
@@ -399,10 +394,7 @@ describe("on Citus", () => {
       const url = await createStore(ids);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RAISE 'no records'" });
       await cluster.handOver(false);
-      const locking = new Client(configOf(url));
-      await locking.connect();
-      await locking.query("BEGIN");
-      await locking.query("SELECT FROM plants WHERE id = 7 FOR UPDATE");
+      const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
       expect(await deleteUnlocked(url, [7n])).toEqual({ 7: "locked" });
       await locking.query("ROLLBACK");
       await locking.end();
@@ -437,10 +429,7 @@ describe("on Citus", () => {
   test("a locked plant keeps nobody else from anything", async () => {
     const url = await createStore(ids);
     await setLockTimeout(url);
-    const locking = new Client(configOf(url));
-    await locking.connect();
-    await locking.query("BEGIN; SET lock_timeout = 0");
-    await locking.query("SELECT FROM plants WHERE id = 7 FOR UPDATE");
+    const locking = await openClient(url, "BEGIN; SET lock_timeout = 0; SELECT FROM plants WHERE id = 7 FOR UPDATE");
     expect(await deleteUnlocked(url, [7n, 8n])).toEqual({ 7: "locked", 8: "deleted" });
     const store = await openPostgresStore({ url });
     const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
@@ -512,10 +501,7 @@ describe("on Citus", () => {
       `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
        VALUES (1, '2020-01-01', '', '', gen_random_uuid())`,
     );
-    const lock = new Client(configOf(url));
-    await lock.connect();
-    await lock.query("BEGIN");
-    await lock.query("SELECT FROM deletions WHERE plant_id = 1 FOR UPDATE");
+    const lock = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id = 1 FOR UPDATE");
     const drop = async (): Promise<number> => {
       const { session, placement } = await openCitusSession(url);
       const { count } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
@@ -665,10 +651,7 @@ describe("on Citus", () => {
       const mode = { placement, mayBeDone: false, skipsLocked: false, looksFirst: false, answered };
       return await attemptBatch(session, toDeleteBatch(randomUUID(), pending), pending, mode);
     };
-    const locking = new Client(configOf(url));
-    await locking.connect();
-    await locking.query("BEGIN");
-    await locking.query("SELECT FROM plants WHERE id = 7 FOR UPDATE");
+    const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
     await session.run("SET statement_timeout = '100ms'");
     expect(await attempt(7n)).toMatchObject({ kind: "failed", verdict: "skip", mayBeDone: true });
     await locking.query("ROLLBACK");

@@ -1,6 +1,5 @@
 import { Code } from "@connectrpc/connect";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantDatabase, openPlantStore } from "../../src/plantstore/plants/index.ts";
 import { type Cut, startCuttingProxy } from "../support/plants/cutting-proxy.ts";
@@ -8,7 +7,7 @@ import { deleteCall } from "../support/plants/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
 import { startPlantServer } from "../support/server/plant-server.ts";
 import {
-  configOf,
+  openClient,
   type PostgresServer,
   runSql,
   startPostgres,
@@ -82,10 +81,7 @@ describe("a server on PostgreSQL", () => {
   test("deletes all others while another transaction keeps a plant locked for 40 seconds", { timeout }, async () => {
     await createPlants();
     const store = await openPlantStore({ kind: "postgres", url });
-    const other = new Client(configOf(url));
-    await other.connect();
-    await other.query("BEGIN");
-    await other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
+    const other = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
     const others: Promise<unknown>[] = [];
     const locked: Promise<unknown>[] = [];
     const ask = (id: bigint): Promise<unknown> => store.delete(id, deleteCall()).catch(({ code }) => code);

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../src/plantstore/plants/index.ts";
 import { batchTimeoutMs } from "../../src/plantstore/plants/postgres/delete/run-batch.ts";
@@ -7,7 +6,7 @@ import { openPostgresStore, watchIntervalMs } from "../../src/plantstore/plants/
 import { type CuttingProxy, startCuttingProxy } from "../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import {
-  configOf,
+  openClient,
   createPlantsFor,
   type PostgresServer,
   runSql,
@@ -78,9 +77,7 @@ describe("a store", () => {
   test("learns without a caller that its table is locked, and that it is over", { timeout }, async () => {
     const url = await createPlantsFor(server, "shut", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
-    const locking = new Client(configOf(url));
-    await locking.connect();
-    await locking.query("BEGIN; LOCK TABLE plants");
+    const locking = await openClient(url, "BEGIN; LOCK TABLE plants");
     await expect.poll(() => store.problem).toMatch(/: another transaction keeps a table or its rows locked: /);
     await locking.end();
     await expect.poll(() => store.problem).toBeUndefined();
@@ -99,9 +96,7 @@ describe("a store", () => {
     {
       name: "its table is locked",
       during: async (url, _, work) => {
-        const locking = new Client(configOf(url));
-        await locking.connect();
-        await locking.query("BEGIN; LOCK TABLE plants");
+        const locking = await openClient(url, "BEGIN; LOCK TABLE plants");
         try {
           await work();
         } finally {

@@ -4,7 +4,6 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../src/plantstore/plants/index.ts";
 import { repeatWhileRefused } from "../../src/plantstore/plants/postgres/server/repeat-while-refused.ts";
@@ -14,7 +13,7 @@ import { Session } from "../../src/plantstore/plants/postgres/server/session.ts"
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { startPostgresProxy } from "../support/plants/postgres-proxy.ts";
 import {
-  configOf,
+  openClient,
   createPlantsFor,
   type PostgresServer,
   runSql,
@@ -107,9 +106,7 @@ test("a migration says what it waits for, and again every few seconds", { timeou
   // The next step locks the records.
   for (const { sql } of migrations.slice(0, 2)) await runSql(url, sql);
   await runSql(url, "UPDATE plantstore_schema SET version = 2");
-  const reader = new Client(configOf(url));
-  await reader.connect();
-  await reader.query("BEGIN; SELECT FROM deletions");
+  const reader = await openClient(url, "BEGIN; SELECT FROM deletions");
   const toldAtMs: number[] = [];
   const running = migratePlants({ kind: "postgres", url }, () => void toldAtMs.push(performance.now()));
   await expect.poll(() => toldAtMs.length).toBeGreaterThan(1);
@@ -123,9 +120,7 @@ test("a migration that waits for another one goes on looking, at most ten times 
   const url = await server.createSchema();
   await migratePlants({ kind: "postgres", url });
   await runSql(url, "UPDATE plantstore_schema SET version = version - 1");
-  const other = new Client(configOf(url));
-  await other.connect();
-  await other.query("BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
+  const other = await openClient(url, "BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
   const connectedAtMs: number[] = [];
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
     connectedAtMs.push(performance.now());
@@ -226,9 +221,7 @@ describe("a store", () => {
     async () => {
       const url = await createPlantsFor(server, "busy", [1n, 2n]);
       const store = await openPlantStore({ kind: "postgres", url });
-      const locking = new Client(configOf(url));
-      await locking.connect();
-      await locking.query("BEGIN; LOCK TABLE plants IN SHARE MODE");
+      const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
       const outcomes = [1n, 2n].map((id) => store.delete(id, deleteCall()));
       // The look comes after five seconds at most, on a connection of its own; the batches are given up after ten.
       const connections = `SELECT count(*) FILTER (WHERE query LIKE '%probe%') AS looks, count(*) AS all

@@ -13,7 +13,7 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { ClientConfig } from "pg";
+import { Client, type ClientConfig } from "pg";
 import { byDaySql } from "../../../src/plantstore/plants/postgres/schema/by-day.ts";
 import { migrations } from "../../../src/plantstore/plants/postgres/schema/migrations.ts";
 import type { Certificate } from "../carriers/certificate.ts";
@@ -59,6 +59,14 @@ export async function runSql(url: string, sql: string): Promise<Record<string, u
   } finally {
     await giveBackConnection(config, client);
   }
+}
+
+/** Opens a connection on which SQL has run, such as a transaction that it begins, which ends with the connection. */
+export async function openClient(url: string, sql: string): Promise<Client> {
+  const client = new Client(configOf(url));
+  await client.connect();
+  await client.query(sql);
+  return client;
 }
 
 /** Does work while every commit on the server waits for a standby that is never there. */

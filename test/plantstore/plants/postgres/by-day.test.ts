@@ -1,4 +1,3 @@
-import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   migratePostgres,
@@ -23,7 +22,7 @@ import {
   recordsOf,
 } from "../../../support/plants/days.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+import { openClient, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -119,9 +118,7 @@ describe("records by day", () => {
   test("do not leave while somebody reads them, who holds up no deletion", async () => {
     const url = await server.createPlants([1n, 2n]);
     const old = await addDay(url, -100, 5);
-    const dump = new Client(configOf(url));
-    await dump.connect();
-    await dump.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM deletions");
+    const dump = await openClient(url, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM deletions");
     const reports: Upkeep[] = [];
     const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });
     const refused = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
@@ -145,9 +142,7 @@ describe("records by day", () => {
        INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
        VALUES (1, now() - interval '100 days', '', '', gen_random_uuid())`,
     );
-    const dump = new Client(configOf(url));
-    await dump.connect();
-    await dump.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM deletions");
+    const dump = await openClient(url, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM deletions");
     expect(await dropOnce(url, hourMs)).toMatchObject([
       { kind: "records-dropped", count: 1 },
       { kind: "retention-failed", problem: expect.stringContaining("lock timeout") },

@@ -1,4 +1,3 @@
-import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePostgres } from "../../../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
 import { byDaySql } from "../../../../src/plantstore/plants/postgres/schema/by-day.ts";
@@ -7,7 +6,7 @@ import { migrations } from "../../../../src/plantstore/plants/postgres/schema/mi
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
 import { addDay, createStoreBefore, dayFromNow, recordsOf } from "../../../support/plants/days.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+import { openClient, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -44,9 +43,7 @@ describe("dividing records by day", () => {
       `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
        SELECT -id, 'ann', 'r', gen_random_uuid(), 'old' || id FROM generate_series(1, 1000) AS id`,
     );
-    const before = new Client(configOf(url));
-    await before.connect();
-    await before.query("SET lock_timeout = '100ms'");
+    const before = await openClient(url, "SET lock_timeout = '100ms'");
     let isMigrated = false;
     const migrating = migratePostgres(url).finally(() => {
       isMigrated = true;
@@ -219,9 +216,7 @@ describe("dividing records by day", () => {
   test("is undone beside a deletion without using its number again", async () => {
     const url = await server.createPlants();
     const insert = "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (3, '', '', gen_random_uuid())";
-    const deleting = new Client(configOf(url));
-    await deleting.connect();
-    await deleting.query(`BEGIN; ${insert}`);
+    const deleting = await openClient(url, `BEGIN; ${insert}`);
     const gathering = runSql(url, gatherSql);
     const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
     await expect.poll(() => runSql(url, waiting)).not.toEqual([]);

@@ -1,5 +1,4 @@
 import { Code } from "@connectrpc/connect";
-import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../../src/plantstore/plants/delete-queue.ts";
 import type { DeleteCall } from "../../../../src/plantstore/plants/plant-store.ts";
@@ -11,7 +10,7 @@ import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { countTries, failTries } from "../../../support/plants/failing-tries.ts";
 import { startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+import { openClient, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 
 // Longer than any test takes.
 const minuteMs = 60_000;
@@ -239,9 +238,7 @@ describe("a deletion whose key was used", () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(1, "used"));
     await failTries(opened.url, "DELETE ON plants", ["40001"]);
-    const other = new Client(configOf(opened.url));
-    await other.connect();
-    await other.query("BEGIN; SELECT FROM plants FOR UPDATE");
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
     const session = new Session(readServerUrl(opened.url), { ...patient, lockTimeoutMs: 50 });
     const { run } = batchOf([1n, keyed("used")], [1n, deleteCall()]);
     await expect(run(session)).resolves.toEqual([1n]);
@@ -344,9 +341,10 @@ describe("a deletion whose key is used by another process at the same moment", (
   ])("$name", async ({ statement, end, answers, sqlStates }) => {
     await using opened = await openPlants(3);
     if (sqlStates !== undefined) await failTries(opened.url, "DELETE ON plants", sqlStates);
-    const other = new Client(configOf(opened.url));
-    await other.connect();
-    await other.query(`BEGIN; DELETE FROM plants WHERE id = ${statement}; ${recordSql(Number(statement), "key")}`);
+    const other = await openClient(
+      opened.url,
+      `BEGIN; DELETE FROM plants WHERE id = ${statement}; ${recordSql(Number(statement), "key")}`,
+    );
     const session = new Session(readServerUrl(opened.url), patient);
     const asked = batchOf([1n, keyed("key")]);
     const ended = asked.run(session);
@@ -363,9 +361,7 @@ describe("a deletion whose key is used by another process at the same moment", (
 
   test("is answered by that use after it has waited for the locked plant", async () => {
     await using opened = await openPlants(2);
-    const other = new Client(configOf(opened.url));
-    await other.connect();
-    await other.query(`BEGIN; DELETE FROM plants WHERE id = 1; ${recordSql(1, "key")}`);
+    const other = await openClient(opened.url, `BEGIN; DELETE FROM plants WHERE id = 1; ${recordSql(1, "key")}`);
     // On a machine that has stalled for long, a caller is told to come back: nothing was done.
     const askUntilTold = (key: string): Promise<boolean> =>
       opened.store.delete(1n, keyed(key)).catch(() => askUntilTold(key));

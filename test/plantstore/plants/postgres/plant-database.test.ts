@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
-import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   checkPostgresDatabase,
@@ -20,7 +19,7 @@ import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../../support/plants/describe-plant-database.ts";
 import {
   cancelWaitsForStandby,
-  configOf,
+  openClient,
   type PostgresServer,
   runSql,
   startPostgres,
@@ -46,10 +45,7 @@ describe("importing into PostgreSQL", () => {
   ])("does not bring back a plant whose deletion is under way when the import of $ids comes to it", async (row) => {
     const { ids, present } = row;
     const url = await server.createPlants([1n, 2n]);
-    const deleting = new Client(configOf(url));
-    await deleting.connect();
-    await deleting.query("BEGIN");
-    await deleting.query("DELETE FROM plants WHERE id = 1");
+    const deleting = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
     await deleting.query(
       "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())",
     );
@@ -121,9 +117,7 @@ describe("importing into PostgreSQL", () => {
     const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
-    const locking = new Client(configOf(url));
-    await locking.connect();
-    await locking.query("BEGIN; LOCK TABLE plants IN EXCLUSIVE MODE");
+    const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN EXCLUSIVE MODE");
     const cut = expect(running.add([1n, 2n])).rejects.toThrow(/cannot work with/);
     const terminate =
       "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted AND relation = 'plants'::regclass";
@@ -166,9 +160,7 @@ describe("importing into PostgreSQL", () => {
        CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
        FOR EACH ROW EXECUTE FUNCTION at_commit()`,
     );
-    const holding = new Client(configOf(url));
-    await holding.connect();
-    await holding.query("SELECT pg_advisory_lock(1)");
+    const holding = await openClient(url, "SELECT pg_advisory_lock(1)");
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
     const counts = running.add([1n]);
@@ -317,9 +309,7 @@ describe("the deletion record in PostgreSQL", () => {
     { name: "divided by day", placement: oneServerByDay },
   ])("is shortened from its old end, past what others keep locked, if it is $name", async ({ placement }) => {
     const url = await createRecords(1_500);
-    const other = new Client(configOf(url));
-    await other.connect();
-    await other.query("BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
+    const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
     // As behind PgBouncer, it has no time-outs.
     const session = new Session(readServerUrl(url));
     const { reachedUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
@@ -442,9 +432,7 @@ describe("the deletion record in PostgreSQL", () => {
 
   test("is told to be shorter before its keeper has stopped, although the server has vanished meanwhile", async () => {
     const url = await createRecords(30_000);
-    const locking = new Client(configOf(url));
-    await locking.connect();
-    await locking.query("SELECT pg_advisory_lock(1)");
+    const locking = await openClient(url, "SELECT pg_advisory_lock(1)");
     await runSql(
       url,
       `CREATE SEQUENCE slices;
@@ -517,9 +505,7 @@ describe("the deletion record in PostgreSQL", () => {
        END $$;
        CREATE TRIGGER wait BEFORE DELETE ON deletions FOR EACH STATEMENT EXECUTE FUNCTION wait()`,
     );
-    const gate = new Client(configOf(url));
-    await gate.connect();
-    await gate.query("SELECT pg_advisory_lock(2)");
+    const gate = await openClient(url, "SELECT pg_advisory_lock(2)");
     const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
     const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%deletions%'";
     await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
@@ -624,9 +610,7 @@ const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) 
 
 /** Starts to shorten a record that somebody keeps locked. */
 async function shortenLocked(url: string, through: string) {
-  const locking = new Client(configOf(url));
-  await locking.connect();
-  await locking.query("BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
+  const locking = await openClient(url, "BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
   const reports: Upkeep[] = [];
   const retention = new Retention(new Session(readServerUrl(through)), {
     keptMs: 3_600_000,

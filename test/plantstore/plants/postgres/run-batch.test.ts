@@ -15,6 +15,7 @@ import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { countTries, failAlways, failTries } from "../../../support/plants/failing-tries.ts";
 import {
   configOf,
+  openClient,
   type PostgresServer,
   runSql,
   startPostgres,
@@ -368,9 +369,7 @@ describe("a deletion that may be done, and is refused when it is run again", () 
   test("is set aside, in doubt, where its plant is locked", async () => {
     const url = await createPlants(1);
     await failTries(url, "DELETE ON plants", ["P0001"]);
-    const other = new Client(configOf(url));
-    await other.connect();
-    await other.query("BEGIN; SELECT FROM plants FOR UPDATE");
+    const other = await openClient(url, "BEGIN; SELECT FROM plants FOR UPDATE");
     const token = randomUUID();
     const setAside: LockedDelete[] = [];
     const options = { setAside: (one: LockedDelete) => void setAside.push(one), token };
@@ -451,9 +450,7 @@ describe("a batch with plants that another transaction keeps locked", () => {
     const url = await createPlants(6);
     await runSql(url, arrange);
     if (sqlStates !== undefined) await failTries(url, "DELETE ON plants", sqlStates);
-    const other = new Client(configOf(url));
-    await other.connect();
-    await other.query(`BEGIN; ${lock}`);
+    const other = await openClient(url, `BEGIN; ${lock}`);
     const session = new Session(readServerUrl(url), lockTimeouts);
     const { taken, answers } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
     const setAside: bigint[] = [];
@@ -477,9 +474,7 @@ describe("a batch with plants that another transaction keeps locked", () => {
     const token = randomUUID();
     const recorded = recordedBy === "this batch" ? token : randomUUID();
     // The attempt that was lost is still running.
-    const lost = new Client(configOf(url));
-    await lost.connect();
-    await lost.query("BEGIN; DELETE FROM plants WHERE id = 1");
+    const lost = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
     await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${recorded}')`);
     const session = new Session(readServerUrl(url), lockTimeouts);
     const { taken, answers } = listenersOf(1n, 1n, 3n, 2n);
@@ -500,9 +495,7 @@ describe("a batch with plants that another transaction keeps locked", () => {
 
   test("waits for a whole table that is locked, and takes no plant for locked", async () => {
     const url = await createPlants(2);
-    const other = new Client(configOf(url));
-    await other.connect();
-    await other.query("BEGIN; LOCK TABLE plants IN SHARE MODE");
+    const other = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
     const session = new Session(readServerUrl(url), lockTimeouts);
     const outcomes = runBatch(session, callersOf(1n, 2n));
     const timedOut = (): string[] => server.log.filter((line) => line.includes("lock timeout"));

@@ -14,6 +14,7 @@ import { refusalOf } from "../../../support/plants/refusal.ts";
 import {
   cancelWaitsForStandby,
   configOf,
+  openClient,
   type PostgresServer,
   runSql,
   startPostgres,
@@ -62,9 +63,7 @@ describe("a PostgreSQL store", () => {
 
   test("tells how many of its connections are used, and how many are idle", async () => {
     await using opened = await openWith([1n]);
-    const keeper = new Client(configOf(opened.url));
-    await keeper.connect();
-    await keeper.query("BEGIN; LOCK TABLE plants");
+    const keeper = await openClient(opened.url, "BEGIN; LOCK TABLE plants");
     const deleted = opened.store.delete(1n, deleteCall());
     await expect.poll(() => opened.store.connections).toMatchObject({ used: 1 });
     await keeper.query("COMMIT");
@@ -170,9 +169,7 @@ describe("a PostgreSQL store", () => {
        END $$;
        CREATE TRIGGER go_on AFTER DELETE ON plants EXECUTE FUNCTION go_on()`,
     );
-    const other = new Client(configOf(opened.url));
-    await other.connect();
-    await other.query("SELECT pg_advisory_lock(1)");
+    const other = await openClient(opened.url, "SELECT pg_advisory_lock(1)");
     const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
     let isTold = false;
     const answers = store
@@ -359,9 +356,7 @@ describe("a PostgreSQL store", () => {
 
   test("lets nobody wait for a plant that another transaction keeps locked", async () => {
     await using opened = await openWith([1n, 2n, 3n, 4n, 5n]);
-    const other = new Client(configOf(opened.url));
-    await other.connect();
-    await other.query("BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
     const order: string[] = [];
     const ask = (id: bigint): Promise<void> =>
       opened.store.delete(id, deleteCall()).then(
@@ -393,9 +388,7 @@ describe("a PostgreSQL store", () => {
 
   test("waits for the lock of a plant once, and for none while there are plants that are locked", async () => {
     await using opened = await openWith([1n, 2n, 3n]);
-    const other = new Client(configOf(opened.url));
-    await other.connect();
-    await other.query("BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
     const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
     const before = timedOut();
     const answers = [1n, 2n].map((id) => refusalOf(opened.store.delete(id, deleteCall())));
@@ -409,9 +402,7 @@ describe("a PostgreSQL store", () => {
 
   test("leaves a plant alone that was locked, if its batch is given up, whose callers are told so", async () => {
     await using opened = await openWith([1n, 2n, 3n, 4n]);
-    const other = new Client(configOf(opened.url));
-    await other.connect();
-    await other.query("BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
     // The batch is divided, and its second half fails for a while, then for good.
     const busy = Array<string>(8).fill("40001");
     await failTries(opened.url, "DELETE ON plants", ["P0001", ...busy, "42P01"], 3n);
@@ -444,9 +435,7 @@ describe("a PostgreSQL store", () => {
        END $$;
        CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`,
     );
-    const other = new Client(configOf(opened.url));
-    await other.connect();
-    await other.query("BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
     const answers = [7n, 8n, 1n, 2n].map((id) =>
       opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
     );
@@ -483,9 +472,7 @@ describe("a PostgreSQL store", () => {
 
   test("tells a caller for a locked plant the truth when it is closed", async () => {
     await using opened = await openWith([1n]);
-    const other = new Client(configOf(opened.url));
-    await other.connect();
-    await other.query("BEGIN; SELECT FROM plants FOR UPDATE");
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
     const codes: unknown[] = [];
     const answer = opened.store.delete(1n, deleteCall()).catch(({ code }) => void codes.push(code));
     await opened.store.close();
