@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import type { ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
@@ -73,7 +74,9 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
       // Whether it was sent before or behind the answer that will end the connection shows only when its turn to be
       // answered comes: behind it, that is never.
       if (response.socket === null && willEnd(socket)) {
-        response.once("socket", () => handle(request, response, next));
+        // In its own context: node tells of it in that of the call before.
+        const goOn = AsyncResource.bind(() => handle(request, response, next));
+        response.once("socket", goOn);
         return;
       }
     }

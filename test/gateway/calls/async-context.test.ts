@@ -84,6 +84,36 @@ describe.each(requests)("$name", (request) => {
   });
 });
 
+test("a call that a server of node:http holds back is in its own context, not in that of the call before it", async () => {
+  const found: unknown[] = [];
+  const [refused, heldBack] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using greenhouse = await startGreenhouse({
+    getReading: async () => {
+      found.push(storage.getStore());
+      // Until the next one waits for its turn.
+      await heldBack.promise;
+      return {};
+    },
+  });
+  const server = createServer((request, response) => {
+    void storage.run(String(request.url), async () => {
+      // Until the answer to the one behind it, which ends the connection.
+      if (request.url === "/sensors/b/reading") await refused.promise;
+      greenhouse.gateway.handler(request, response);
+      if (request.method === "POST") refused.resolve();
+      if (request.url === "/sensors/b/reading") heldBack.resolve();
+    });
+  });
+  const { hostname, port } = new URL(await listenOnLoopback(server));
+  using connection = await openHttp1({ address: hostname, port: Number(port) });
+  const sensors = ["a", "b"].map((sensor) => `GET /sensors/${sensor}/reading HTTP/1.1\r\nHost: a\r\n\r\n`);
+  const tooLarge = "Content-Type: application/json\r\nContent-Length: 100000000\r\n\r\n";
+  connection.write(`${sensors.join("")}POST /beds/1:water HTTP/1.1\r\nHost: a\r\n${tooLarge}`);
+  for (const httpMethod of ["GET", "GET"]) await connection.readAnswer(httpMethod);
+  expect(found).toEqual(["/sensors/a/reading", "/sensors/b/reading"]);
+  server.close();
+});
+
 test.each([
   ["a request that is refused", "GET /b HTTP/1.1\r\nHost: x y\r\n\r\n"],
   [
