@@ -69,10 +69,8 @@ export class ProjectCopy implements Disposable {
     }
     const server = await this.#startTestServer(["--all"]);
     const tests = Object.fromEntries(files.map((file) => [file, []]));
-    const answer = (await this.#ask(server, { tests, changed: [] }, 1800)) ?? {
-      failure: "not done after half an hour",
-      files: [],
-    };
+    const late: TestAnswer = { failure: "not done after half an hour", files: [] };
+    const answer = (await this.#ask(server, { tests, changed: [] }, 1800)) ?? late;
     this.#end(server);
     return { ...answer, entered: readEntered(readFileSync(entered, "utf8")) };
   }

@@ -14,15 +14,11 @@ export async function refusedFaults(folder: string, faults: readonly PlantedFaul
   const sound = new Map(faults.map(({ file }) => [file.replace(/\.ts$/, ".fault-none.ts"), file]));
   for (const [path, { faulty: text }] of faulty) writeFileSync(join(folder, path), text);
   for (const [path, file] of sound) writeFileSync(join(folder, path), readFileSync(join(folder, file)));
-  writeFileSync(
-    join(folder, "tsconfig.faults.json"),
-    JSON.stringify({ extends: "./tsconfig.json", include: ["src/**/*.fault-*.ts"] }),
-  );
-  const compiler = "node_modules/.bin/tsc";
+  const settings = { extends: "./tsconfig.json", include: ["src/**/*.fault-*.ts"] };
+  writeFileSync(join(folder, "tsconfig.faults.json"), JSON.stringify(settings));
+  const place = { cwd: folder, maxBuffer: 2 ** 28 };
   const printed = await new Promise<string>((resolve) =>
-    execFile(compiler, ["-p", "tsconfig.faults.json"], { cwd: folder, maxBuffer: 2 ** 28 }, (_, stdout) =>
-      resolve(stdout),
-    ),
+    execFile("node_modules/.bin/tsc", ["-p", "tsconfig.faults.json"], place, (_, stdout) => resolve(stdout)),
   );
   const errors = [...printed.matchAll(/^(\S+)\([\d,]+\): (.*)$/gm)];
   const known = new Set(errors.filter(([, path = ""]) => sound.has(path)).map(([, , error]) => error));

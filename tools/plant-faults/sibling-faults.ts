@@ -20,11 +20,7 @@ export function siblingFaults(program: Node, source: string): Fault[] {
   const visit = (node: Node, names: ReadonlyMap<string, string>): void => {
     const { type, property, key, value, id, params, body } = node;
     if (isType(node) || type === "ImportDeclaration" || type === "ObjectPattern") return;
-    const inner = new Map([
-      ...names,
-      ...siblings([declaredParameters(params, typeOf)]),
-      ...siblings([declaredNumbers(body)]),
-    ]);
+    const inner = new Map([...names, ...siblings([declaredParameters(params, typeOf), declaredNumbers(body)])]);
     const isNamed = node["computed"] !== true;
     if (type === "Identifier") {
       const other = names.get(String(node["name"]));
