@@ -43,8 +43,8 @@ export function writeReport(
     lines.push("", `What is otherwise than with ${listOf(from.map((peer) => peerNames[peer]))}:`);
   for (const found of differences) {
     const { says, advice, from: peers } = found.difference;
-    const told = from.length === 1 ? "" : ` (${peers.map((peer) => peerNames[peer]).join(", ")})`;
-    lines.push("", `  ${says}${told}.`, `    ${advice}`, ...listBindings(found.bindings, bindings, all));
+    const sources = from.length === 1 ? "" : ` (${peers.map((peer) => peerNames[peer]).join(", ")})`;
+    lines.push("", `  ${says}${sources}.`, `    ${advice}`, ...listBindings(found.bindings, bindings, all));
   }
   return lines.join("\n");
 }

@@ -1,7 +1,7 @@
 import type { AnsweredRequest } from "../index.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** Milliseconds in which a failure is told once. 10 s: an upstream that is gone fails thousands of calls. */
+/** Milliseconds in which a failure is reported once. 10 s: an upstream that is gone fails thousands of calls. */
 const failureEveryMs = 10_000;
 /** Failures that are told apart in that time. */
 const failuresMax = 100;
@@ -9,7 +9,7 @@ const failuresMax = 100;
 /** Tells of failures, each once in a while. */
 export class FailureLog {
   readonly #terminal: Terminal;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   #since = -Infinity;
 
   constructor(terminal: Terminal) {
@@ -26,10 +26,10 @@ export class FailureLog {
     const now = performance.now();
     if (now - this.#since > failureEveryMs) {
       this.#since = now;
-      this.#told.clear();
+      this.#reported.clear();
     }
-    if (this.#told.has(text) || this.#told.size >= failuresMax) return;
-    this.#told.add(text);
+    if (this.#reported.has(text) || this.#reported.size >= failuresMax) return;
+    this.#reported.add(text);
     this.#terminal.complain(text);
   }
 }

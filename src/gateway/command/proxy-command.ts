@@ -118,13 +118,13 @@ class ProxyServer {
 
   /** Opens the proxy; resolves to `undefined` if it is told to stop before there are descriptors. */
   async #open(stopped: Promise<unknown>): Promise<ProxyGateway | undefined> {
-    const told = stopped.then(() => undefined);
+    const stop = stopped.then(() => undefined);
     // Imported here, so that the package has each of its entries in one file.
     const { createProxy } = await import("../create-proxy.ts");
     for (let problem = ""; ;) {
       const opening = createProxy(this.#options());
       try {
-        const proxy = await Promise.race([opening, told]);
+        const proxy = await Promise.race([opening, stop]);
         // What it waits for may never come; if it does after all, nobody is left to close it.
         if (proxy === undefined) opening.then((late) => late.close()).catch(() => undefined);
         return proxy;

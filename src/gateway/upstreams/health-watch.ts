@@ -25,7 +25,7 @@ const unimplemented = "12";
  */
 export class HealthWatch implements AnswerReceiver {
   readonly #connection: ClientConnection;
-  readonly #told: (healthy: boolean) => void;
+  readonly #onHealth: (healthy: boolean) => void;
   readonly #fields: StableFields;
   readonly #question: Buffer;
   readonly #backoff = new ConnectBackoff();
@@ -39,10 +39,10 @@ export class HealthWatch implements AnswerReceiver {
     connection: ClientConnection,
     { scheme, authority }: UpstreamAddress,
     service: string,
-    told: (healthy: boolean) => void,
+    onHealth: (healthy: boolean) => void,
   ) {
     this.#connection = connection;
-    this.#told = told;
+    this.#onHealth = onHealth;
     const path = "/grpc.health.v1.Health/Watch";
     const target = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
     this.#fields = new StableFields([...target, "te", "trailers", "content-type", "application/grpc+proto"]);
@@ -93,7 +93,7 @@ export class HealthWatch implements AnswerReceiver {
     if (this.#stopped) return;
     const untilMs = this.#backoff.failed(this.#begunAtMs);
     setTimeout(() => this.#again(), Math.max(0, untilMs - performance.now())).unref();
-    this.#told(false);
+    this.#onHealth(false);
   }
 
   onWritable(): void {}
@@ -102,7 +102,7 @@ export class HealthWatch implements AnswerReceiver {
     try {
       const { status } = fromBinary(HealthCheckResponseSchema, message);
       this.#backoff.succeeded();
-      this.#told(status === Status.SERVING);
+      this.#onHealth(status === Status.SERVING);
       return true;
     } catch {
       return false;
@@ -110,7 +110,7 @@ export class HealthWatch implements AnswerReceiver {
   }
 
   #ended(trailer: readonly string[]): void {
-    if (readHeaderField(trailer, "grpc-status") === unimplemented) this.#told(true);
+    if (readHeaderField(trailer, "grpc-status") === unimplemented) this.#onHealth(true);
     else this.onReset();
   }
 
