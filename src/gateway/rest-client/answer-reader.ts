@@ -1,4 +1,4 @@
-import type { DescMessage, Message } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { readJsonExactly, type ReadJsonOptions } from "../json/index.ts";
@@ -49,12 +49,8 @@ export function createAnswerReader({ method, pattern, httpMethod }: RestRule, op
         return readJson(bytes);
       }
       // RFC 9110 §9.3.2: an answer to HEAD has no body.
-      if (isEmptyType(output) || httpMethod === "HEAD") return create(output);
+      if (output.fields.length === 0 || httpMethod === "HEAD") return create(output);
       throw new ConnectError(`the answer, with HTTP status ${status}, has no body`, Code.Internal);
     },
   };
-}
-
-function isEmptyType({ fields }: DescMessage): boolean {
-  return fields.length === 0;
 }

@@ -2,7 +2,7 @@
  * Which messages are this stream? JSON values as lines, as an array or one after the other, server-sent events, or the
  * bytes of google.api.HttpBody messages: whatever the server sends, as its content type says.
  */
-import type { DescMessage, JsonValue, Message } from "@bufbuild/protobuf";
+import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findField } from "../json/index.ts";
 import { JsonValueReader, readMessages } from "../protocols/index.ts";
@@ -116,13 +116,10 @@ function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonl
   const field = findProtoField(output, pattern.responseBody);
   const type = field === undefined ? output : field.message;
   const isAmbiguous = (name: string): boolean =>
-    field?.fieldKind === "map" || (type !== undefined && mayHave(type, name));
+    field?.fieldKind === "map" ||
+    (type !== undefined && (anyJson.has(type.typeName) || findField(type, name) !== undefined));
   // Values of `application/json` that are no array are what grpc-gateway sends, whose messages are always wrapped.
   return ["@error", "error", "result"].filter((name) => !mayBePlain || !isAmbiguous(name));
-}
-
-function mayHave(type: DescMessage, name: string): boolean {
-  return anyJson.has(type.typeName) || findField(type, name) !== undefined;
 }
 
 // Not google.protobuf.Any: its JSON has a member besides.

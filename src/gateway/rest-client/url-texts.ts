@@ -29,7 +29,10 @@ export function createUrlTexts(style: JsonStyle): UrlTexts {
     const parse = createUrlTextParser(field);
     if (parse === undefined) return undefined;
     const toJson = createFieldForm(field, forms);
-    const toText = isOfBytes(field) ? (value: JsonValue) => toUrlBase64(toUrlText(value)) : toUrlText;
+    // RFC 4648 §5: a slash would separate segments.
+    const toText = isOfBytes(field)
+      ? (value: JsonValue) => toUrlText(value).replaceAll("+", "-").replaceAll("/", "_")
+      : toUrlText;
     return (fields) =>
       refuseUnwritable(field.name, () => {
         const value = toJson(fields);
@@ -48,11 +51,6 @@ export function createUrlTexts(style: JsonStyle): UrlTexts {
 
 function isOfBytes({ scalar, message }: DescField): boolean {
   return scalar === ScalarType.BYTES || message?.typeName === "google.protobuf.BytesValue";
-}
-
-// RFC 4648 §5: a slash would separate segments.
-function toUrlBase64(text: string): string {
-  return text.replaceAll("+", "-").replaceAll("/", "_");
 }
 
 function toUrlText(value: JsonValue): string {

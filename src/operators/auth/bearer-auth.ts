@@ -2,13 +2,7 @@ import type { AdmitRequest } from "@plantstore/gateway";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { principalKey } from "./principal-context.ts";
 import { createCredentialErrors } from "./credential-refusal.ts";
-import {
-  digestOf,
-  type PresentedToken,
-  type Principal,
-  type TokenOutcome,
-  type TokenVerifier,
-} from "./token-verifier.ts";
+import { digestOf, type PresentedToken, type TokenOutcome, type TokenVerifier } from "./token-verifier.ts";
 
 /** The parts of a request that decide about its credential. */
 export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues">;
@@ -64,7 +58,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   function accept(request: CredentialRequest, demand: Demand, outcome: TokenOutcome): void {
     if (outcome.kind !== "principal") throw errors.token(outcome);
     const { scope } = demand;
-    const lacksScope = scope !== undefined && !mayUse(outcome, scope);
+    const lacksScope = scope !== undefined && outcome.scopes !== "all" && !outcome.scopes.has(scope);
     // Set even if the scope is missing, so that the audit line of the refusal can name the caller.
     request.contextValues.set(principalKey, outcome);
     if (lacksScope) throw errors.scope(scope);
@@ -94,10 +88,6 @@ function createCredentialReader(): (
     lastOf.set(connection, { authorization, token });
     return token;
   };
-}
-
-function mayUse(principal: Principal, scope: string): boolean {
-  return principal.scopes === "all" || principal.scopes.has(scope);
 }
 
 function createDemands(options: BearerAuthOptions): (procedure: string | undefined) => Demand {

@@ -1,5 +1,5 @@
 import { flagOf, type Setting, settingGroups } from "../server/index.ts";
-import type { Command, Flag, Operand } from "./command.ts";
+import type { Command, Flag } from "./command.ts";
 
 /** Returns the lines of `plantstore --help`. */
 export function overview(commands: readonly Command[]): string[] {
@@ -34,16 +34,12 @@ export function helpOf(command: Command): string[] {
 export function usageOf({ name, operands = [], flags = {}, settings }: Command): string {
   return [
     `plantstore ${name}`,
-    ...operands.map(spellOperand),
+    ...operands.map((operand) => (operand.optional === true ? `[${operand.name}]` : operand.name)),
     ...Object.entries(flags).map(
       ([flag, about]) => `[${spellFlag(flag, about)}]${about.multiple === true ? "..." : ""}`,
     ),
     ...(settings === undefined ? [] : ["[--SETTING VALUE]..."]),
   ].join(" ");
-}
-
-function spellOperand({ name, optional = false }: Operand): string {
-  return optional ? `[${name}]` : name;
 }
 
 /** Returns a flag as it is written, with the placeholder for its value. */

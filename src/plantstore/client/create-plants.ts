@@ -108,22 +108,16 @@ function toMetadata(idempotencyKey: string | null): string {
 
 // grpc-js would throw errors of another type, which quote the key.
 function checkArguments(id: unknown, idempotencyKey: unknown): void {
-  if (!isId(id)) throw invalidArgument("the id is no bigint of 64 bits, such as 42n");
-  if (idempotencyKey === undefined || idempotencyKey === null || isIdempotencyKey(idempotencyKey)) return;
+  // Programs without types pass numbers, which have 53 bits.
+  if (typeof id !== "bigint" || BigInt.asIntN(64, id) !== id)
+    throw invalidArgument("the id is no bigint of 64 bits, such as 42n");
+  if (idempotencyKey === undefined || idempotencyKey === null) return;
+  if (typeof idempotencyKey === "string" && /^[ -~]{1,128}$/.test(idempotencyKey)) return;
   throw invalidArgument("the idempotency key is no string of 1 to 128 printable ASCII characters");
 }
 
 function invalidArgument(details: string): PlantsError {
   return new PlantsError("INVALID_ARGUMENT", details, undefined);
-}
-
-// Programs without types pass numbers, which have 53 bits.
-function isId(id: unknown): boolean {
-  return typeof id === "bigint" && BigInt.asIntN(64, id) === id;
-}
-
-function isIdempotencyKey(key: unknown): boolean {
-  return typeof key === "string" && /^[ -~]{1,128}$/.test(key);
 }
 
 function toPlantsError(error: ServiceError): PlantsError {

@@ -25,16 +25,13 @@ export function readConfiguration(sources: ConfigurationSources): Configuration 
   const problems: string[] = [];
   const entries = Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, sources, problems)]);
   // Keys and types are those of the table; the configuration is complete only if there are no problems.
-  const configuration: Configuration = withDatabase(Object.fromEntries(entries));
+  const read: Configuration = Object.fromEntries(entries);
+  // The URL in the file is used when `DATABASE_URL` is not set.
+  const configuration: Configuration = { ...read, database: read.database ?? read.databaseUrlFile };
   const unknown = unknownVariables(sources.environment, settingVariables);
   const all = [...problems, ...contradictions(configuration, sources), ...unknown];
   if (all.length > 0) throw new ConfigurationError(all);
   return configuration;
-}
-
-// The URL in the file is used when `DATABASE_URL` is not set.
-function withDatabase(configuration: Configuration): Configuration {
-  return { ...configuration, database: configuration.database ?? configuration.databaseUrlFile };
 }
 
 const settingVariables = Object.values(settings).map(({ variable }) => variable);

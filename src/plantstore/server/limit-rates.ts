@@ -17,7 +17,7 @@ export function limitRates(admit: Admit, { ratePerPrincipal, ratePerAddress }: R
   const ofPrincipal = limitOf("principal", ratePerPrincipal);
   if (ofAddress === undefined && ofPrincipal === undefined) return admit;
   return (request) => {
-    if (isHealthCheck(request)) return admit(request);
+    if (request.procedure?.startsWith(`/${Health.typeName}/`) === true) return admit(request);
     // First, so that a client that sends a thousand wrong tokens does not have them all verified.
     ofAddress?.take(clientNetwork(request.peer.address));
     const admitted = admit(request);
@@ -35,8 +35,4 @@ function takeOfPrincipal(limit: RateLimit, { contextValues }: AdmitRequest): voi
   const principal = contextValues.get(principalKey);
   // Two issuers may have the same subject. Neither contains a line break.
   if (principal !== undefined) limit.take(`${principal.issuer ?? ""}\n${principal.subject}`);
-}
-
-function isHealthCheck({ procedure }: AdmitRequest): boolean {
-  return procedure?.startsWith(`/${Health.typeName}/`) === true;
 }
