@@ -67,18 +67,16 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
       if (next !== undefined) return next();
       if (fallback !== undefined) return fallback(request, response);
     }
-    if (!("stream" in request)) {
-      const { socket } = request;
-      // Sent behind the answer that ended the connection: it cannot be answered, so it must not be carried out.
-      if (socket.writableEnded) return;
-      // Whether it was sent before or behind the answer that will end the connection shows only when its turn to be
-      // answered comes: behind it, that is never.
-      if (response.socket === null && willEnd(socket)) {
-        // In its own context: node tells of it in that of the call before.
-        const goOn = AsyncResource.bind(() => handle(request, response, next));
-        response.once("socket", goOn);
-        return;
-      }
+    const { socket } = request;
+    // Sent behind the answer that ended the connection: it cannot be answered, so it must not be carried out.
+    if (socket.writableEnded) return;
+    // Whether it was sent before or behind the answer that will end the connection, as it may over HTTP/1.1, shows only
+    // when its turn to be answered comes: behind it, that is never.
+    if (response.socket === null && willEnd(socket)) {
+      // In its own context: node tells of it in that of the call before.
+      const goOn = AsyncResource.bind(() => handle(request, response, next));
+      response.once("socket", goOn);
+      return;
     }
     const { contentType } = common;
     // A body parser that leaves a body has undone its content coding.
