@@ -83,9 +83,8 @@ function surveyText(text: string, canonical: boolean): TextSurvey | undefined {
       if (++depth > jsonDepthMax) return undefined;
     } else if (unit === 0x7d || unit === 0x5d) depth--;
     else if (unit === 0x2e || ((unit === 0x65 || unit === 0x45) && isDigit(text.charCodeAt(at - 1)))) {
-      const end = endOfNumber(text, at);
-      if (mayMislead(text.slice(startOfNumber(text, at), end), canonical)) return undefined;
-      at = end - 1;
+      at = endOfNumber(text, at) - 1;
+      if (mayMislead(text.slice(startOfNumber(text, at), at + 1), canonical)) return undefined;
     }
   }
   return { strings, hasUnicodeEscapes };
