@@ -105,7 +105,7 @@ class RestTransport implements Transport {
       readMaxBytes,
     });
     if (options.onUnbound !== "connect") return;
-    const json = { ignoreUnknownFields, useProtoFieldName, enumAsInteger, ...(known && { registry: known }) };
+    const json = { ...jsonOptions, alwaysEmitImplicit: false, ...(known && { registry: known }) };
     const calls = { baseUrl: base, fetch: send, interceptors, readMaxBytes, defaultTimeoutMs, jsonOptions: json };
     this.#fallback = createConnectFallback(calls);
   }

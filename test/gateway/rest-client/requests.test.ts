@@ -291,9 +291,12 @@ test("a call by Connect's protocol has what its transport was given, and follows
     createClient(Shelves, createRestTransport({ ...given, ...more })).chooseShelf({ shelf: { theme } });
   await expect(errorOf("moved")).rejects.toMatchObject({ code: Code.Unknown });
   await expect(errorOf("large", { readMaxBytes: 1000 })).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  const jsonOptions = { ignoreUnknownFields: false, alwaysEmitImplicit: true };
+  await expect(errorOf("strict", { jsonOptions })).rejects.toMatchObject({ code: Code.InvalidArgument });
+  expect(server.seen.at(-1)?.body).toBe('{"shelf":{"theme":"strict"}}');
   await expect(errorOf("late", { defaultTimeoutMs: 200 })).rejects.toMatchObject({ code: Code.DeadlineExceeded });
   await expect.poll(() => server.open()).toBe(0);
-  expect(server.seen.map(({ header }) => header["x-by"])).toEqual(["program", "program", "program"]);
+  expect(server.seen.map(({ header }) => header["x-by"])).toEqual(Array(4).fill("program"));
 });
 
 test("what a program accepts is asked for, and a request without a body has no type", async () => {
