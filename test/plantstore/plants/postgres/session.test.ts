@@ -343,11 +343,17 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("says by its deadline that a host does not answer, however long its URL would have it wait", async () => {
-    await using mute = await listenOnPort(createServer((socket) => void socket.resume().on("error", () => undefined)));
+  test.each([
+    { what: "anything", says: [] },
+    // AuthenticationOk and ReadyForQuery.
+    { what: "a question", says: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
+  ])("says by its deadline that a host does not answer $what, however long its URL would wait", async ({ says }) => {
+    const left = [...says];
+    await using mute = await forward(() => ({ answer: Buffer.from(left.shift() ?? ""), isOver: false }));
     // For the second one there is no time left, so it is not blamed.
     const hosts = `127.0.0.1:${mute.port},localhost:${mute.port}`;
-    const session = new Session(readServerUrl(`postgres://tester@${hosts}/plants?connect_timeout=60`), timeouts);
+    const url = `postgres://tester@${hosts}/plants?connect_timeout=60&sslmode=disable`;
+    const session = new Session(readServerUrl(url), timeouts);
     session.untilMs = performance.now() + 200;
     await expect(session.connect()).rejects.toThrow("127.0.0.1 does not answer");
     await session.close();

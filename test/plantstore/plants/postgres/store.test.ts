@@ -487,7 +487,7 @@ describe("a PostgreSQL store", () => {
     { lacking: "DELETE on plants", sql: "REVOKE DELETE ON plants FROM clerk" },
     { lacking: "UPDATE on deletions", sql: "REVOKE UPDATE ON deletions FROM clerk" },
     { lacking: "INSERT on deletions", sql: "REVOKE INSERT ON deletions FROM clerk" },
-  ])("is not opened by a user who lacks $lacking", async ({ lacking, sql }) => {
+  ])("is not opened by a user who lacks $lacking, and says so if it is open", async ({ lacking, sql }) => {
     await using opened = await openWith([1n]);
     const schema = /plants_\d+/.exec(opened.url)?.[0];
     await runSql(
@@ -496,9 +496,13 @@ describe("a PostgreSQL store", () => {
        GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO clerk`,
     );
     const url = opened.url.replace("user=tester", "user=clerk");
-    await (await openPostgresStore({ url })).close();
+    const store = await openPostgresStore({ url });
     await runSql(opened.url, sql);
     await expect(openPostgresStore({ url })).rejects.toThrow(new RegExp(`: the user lacks ${lacking}$`));
+    await runSql(opened.url, "REVOKE DELETE ON plants FROM clerk");
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await expect.poll(() => store.problem).toMatch(new RegExp(`: the user lacks .*${lacking}$`));
+    await store.close();
     await runSql(opened.url, "DROP OWNED BY clerk; DROP ROLE clerk");
   });
 
