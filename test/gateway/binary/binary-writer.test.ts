@@ -57,6 +57,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
     way: "quick",
   },
   { name: "a short text that is not ASCII at its end", init: { fString: "abcdé" }, way: "quick" },
+  { name: "a float that is no number", init: { fFloat: Number.NaN }, way: "quick" },
   { name: "half a surrogate pair", init: { fString: "\ud800" }, way: "quick" },
   {
     name: "more than is kept for most messages",

@@ -562,7 +562,9 @@ test("two members of a oneof exclude each other, and a mask has a form", () => {
     required: ["choiceText", "choiceNumber"],
   });
   expect(schemas["Nested"]).not.toHaveProperty("not");
-  const mask = new RegExp(String(Reflect.get(Object(schemas["Sink"]?.["properties"]), "mask")?.pattern));
+  const { pattern, description } = Reflect.get(Object(schemas["Sink"]?.["properties"]), "mask");
+  expect(description).toBe("Field paths, separated by commas.");
+  const mask = new RegExp(String(pattern));
   const good = ["", "a", "a.b,cD", "*", "a_1.`bC`"].filter((text) => !mask.test(text));
   const bad = [",", "a,", "a..b", "a b", "`a", "1a"].filter((text) => mask.test(text));
   expect({ good, bad }).toEqual({ good: [], bad: [] });
