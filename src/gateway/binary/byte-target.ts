@@ -30,6 +30,7 @@ export const tooSmall: unknown = Symbol("too small");
 /** Throws {@link tooSmall} unless there is room for so many bytes. */
 export function checkRoom(target: ByteTarget, length: number): void {
   if (length <= target.bytes.byteLength - target.at) return;
+  // No test can tell: without it, sizes in between would be tried.
   target.wantedBytes = target.at + length;
   throw tooSmall;
 }

@@ -19,6 +19,7 @@ export function switchText(
   otherwise: string,
   name: (value: unknown) => string,
 ): string {
+  // No test can tell: one case more or less takes no time that could be measured.
   const isLong = cases.size > comparedCasesMax;
   const places = new Map([...cases.keys()].map((value, place) => [value, place]));
   const labelled = [...cases].map(

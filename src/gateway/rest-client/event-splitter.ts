@@ -49,6 +49,7 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
     lineEnd.lastIndex = this.#seen;
     const found = lineEnd.exec(this.#text);
     // A carriage return may be half of the end of a line.
+    // No test can tell: whether it is set before what follows throws, as nobody looks on then.
     this.#seen = found === null ? Math.max(this.#text.length - 1, this.#at) : lineEnd.lastIndex;
     if (this.#units + (found?.index ?? this.#text.length) - this.#at > this.#dataMax)
       throw messageTooLarge(this.#dataMax);

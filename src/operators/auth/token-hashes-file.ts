@@ -83,10 +83,12 @@ async function replace(
   if (after.kind === "problems") return after;
   const tokens = parseTokenHashes(after.value);
   if (tokens.kind === "problems") return tokens;
+  // No test can tell: if this came after the text is written, the file with it would be removed.
   if (Buffer.byteLength(after.value) > tokenHashesFileLimitBytes) {
     return notParsed(`${target} would be larger than the ${tokenHashesFileLimitBytes} bytes that are read`);
   }
   await closing.writeFile(after.value);
+  // No test can tell: the loss of power that empties a file would.
   await closing.sync();
   await rename(replacement, target);
   return parsed(undefined);

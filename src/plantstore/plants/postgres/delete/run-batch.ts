@@ -111,6 +111,7 @@ async function runPart(session: Session, pending: readonly PendingDelete[], opti
     }
     if (step !== "end") await sleep(Math.max(0, Math.min(backoffMs(tries), session.leftMs)));
     const reason = reasonOf(fault, mayBeDone);
+    // No test can tell: what is thrown here leaves nobody who asks for what is kept below.
     if (step === "end" || !session.hasTime) throw new BatchGivenUp(reason, fault, server);
     // That no caller waits any more says nothing about the server.
     allGaveUp = new BatchGivenUp(reason, fault, "well");
