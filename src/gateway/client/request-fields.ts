@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { noBytes, unpooled } from "../carriers/index.ts";
 import { encodeVarying } from "../http2/index.ts";
+import { toGrpcTimeout } from "../protocols/index.ts";
 
 /** Fields in the forms of which `Headers` can be made. */
 export type HeadersInit = NonNullable<ConstructorParameters<typeof Headers>[0]>;
@@ -87,19 +88,3 @@ function timeoutBlock(timeoutMs: number): Uint8Array {
   timeoutBlocks.set(timeoutMs, block);
   return block;
 }
-
-/** gRPC over HTTP/2, "Timeout": at most eight digits and a unit. Rounded up: the caller's own clock decides. */
-export function toGrpcTimeout(timeoutMs: number): string {
-  for (const [unit, unitMs] of timeoutUnits) {
-    const value = Math.ceil(timeoutMs / unitMs);
-    if (value < 1e8) return `${value}${unit}`;
-  }
-  return "99999999H";
-}
-
-const timeoutUnits = [
-  ["m", 1],
-  ["S", 1_000],
-  ["M", 60_000],
-  ["H", 3_600_000],
-] as const;

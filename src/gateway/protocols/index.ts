@@ -20,6 +20,7 @@ export {
   compressedFlag,
   writeEnvelope,
 } from "./envelope.ts";
+export { toGrpcTimeout } from "./grpc-timeout.ts";
 export { goneAway, httpError } from "./http-error.ts";
 export { LazyHeaders } from "./lazy-headers.ts";
 export { type MessageSplitter, readMessages } from "./message-splitter.ts";

@@ -1,7 +1,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { oncePer } from "../json/index.ts";
-import { oneMessage } from "../protocols/index.ts";
+import { oneMessage, toGrpcTimeout } from "../protocols/index.ts";
 import { isHttpBodyType } from "../rest/index.ts";
 import { readBody } from "./answer-body.ts";
 import type { ErrorStyle } from "./answer-error.ts";
@@ -194,12 +194,6 @@ function emptyStream(method: RestMethod): RestRequest {
 function isOfOtherOrigin(baseUrl: string): boolean {
   const { origin } = pageLocation();
   return origin !== undefined && origin !== new URL(baseUrl).origin;
-}
-
-// gRPC over HTTP/2, "Timeout": at most eight digits.
-function toGrpcTimeout(timeoutMs: number): string {
-  const milliseconds = Math.ceil(timeoutMs);
-  return milliseconds < 100_000_000 ? `${milliseconds}m` : `${Math.ceil(timeoutMs / 1000)}S`;
 }
 
 /** Yields the messages of an answer. If they break off because the request did, that is the error. */
