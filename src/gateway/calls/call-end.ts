@@ -11,7 +11,7 @@ export function endOf(context: HandlerContext): AbortSignal | CallEnd {
 }
 
 /** The end of a call, as its signal would tell it. */
-export class CallEnd {
+class CallEnd {
   readonly #call: CallView["call"];
 
   constructor(call: CallView["call"]) {

@@ -4,7 +4,7 @@ import { messageOf } from "../errors/index.ts";
 import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 /** Bytes of a file that is read: all of Google's APIs are 30 MB, and a file that is no definition may be anything. */
-export const fileMaxBytes: number = 200 * 1024 * 1024;
+const fileMaxBytes = 200 * 1024 * 1024;
 
 /** Why a file or an argument cannot be used, in a sentence for whoever typed the command. */
 export class InputProblem extends Error {}

@@ -7,7 +7,7 @@ import { isRawBody, type RestMethod } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
 
 /** Bytes of a stream that a page sends: Firefox and Safari cannot send one in pieces, and Chrome not over HTTP/1.1. */
-export const collectedBytesMax: number = 16 * 1024 * 1024;
+const collectedBytesMax = 16 * 1024 * 1024;
 
 /** Messages of a client, of which the first is read already. */
 export interface OpenedInput {

@@ -8,7 +8,7 @@ export type YamlValue =
   | { readonly [name: string]: YamlValue };
 
 /** Why a text cannot be read; the message begins with the line and the column, both from 1. */
-export class YamlProblem extends Error {}
+class YamlProblem extends Error {}
 
 /** A YAML text, and a place in it. */
 export class YamlSource {
