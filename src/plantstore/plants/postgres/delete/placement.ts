@@ -88,6 +88,6 @@ export interface Dropped {
   readonly count: number;
   /** Whether there may be more to drop. */
   readonly isMore: boolean;
-  /** The time of the last of them, in µs since 1970, if the next slice begins there. */
+  /** When the next slice begins, in µs since 1970, if not with the oldest record. */
   readonly reachedUs?: number;
 }

@@ -1,4 +1,4 @@
-import type { Client } from "pg";
+import type { Client, QueryArrayResult } from "pg";
 import {
   cancelStatement,
   endTimeoutMs,
@@ -137,20 +137,25 @@ export class Session {
 
   /** Runs a statement. {@link verdictOn} judges what it rejects with. */
   async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    if (typeof statement === "string") return await this.#query({ text: statement }, values);
-    if (this.#names?.areKept !== true) return await this.#query({ text: statement.text }, values);
+    if (typeof statement === "string") return (await this.#query({ text: statement }, values)).rows;
+    if (this.#names?.areKept !== true) return (await this.#query({ text: statement.text }, values)).rows;
     try {
-      return await this.#query(statement, values);
+      return (await this.#query(statement, values)).rows;
     } catch (fault) {
       if (!this.#names.isRefused(fault)) throw fault;
-      return await this.#query({ text: statement.text }, values);
+      return (await this.#query({ text: statement.text }, values)).rows;
     }
+  }
+
+  /** Runs a statement that changes rows, and returns how many, which the server tells without returning them. */
+  async change(text: string, values: readonly unknown[]): Promise<number> {
+    return (await this.#query({ text }, values)).rowCount ?? 0;
   }
 
   async #query(
     statement: { readonly text: string; readonly name?: string },
     values: readonly unknown[],
-  ): Promise<readonly Row[]> {
+  ): Promise<QueryArrayResult<(string | null)[]>> {
     const client = await this.#connected();
     const running = client.query<(string | null)[]>({
       ...statement,
@@ -158,8 +163,7 @@ export class Session {
       rowMode: "array",
       types: { getTypeParser: () => String },
     });
-    const { rows } = await this.#endOf(client, running);
-    return rows;
+    return await this.#endOf(client, running);
   }
 
   /** Runs a `COPY … FROM STDIN` of these bytes, and returns the number of rows that the server has taken. */
