@@ -22,6 +22,7 @@ export function createBinaryReader(
   return (bytes) => {
     if (!mayMakeCode()) return readPlainly(desc, bytes, options);
     reader ??= messageReader(desc);
+    // No test can tell: protobuf-es alone takes longer.
     return readQuickly(reader, bytes, recursionLimit, readUnknownFields) ?? readPlainly(desc, bytes, options);
   };
 }

@@ -6,6 +6,7 @@ import { type MessageWriter, messageWriter } from "./message-writer.ts";
 
 /** Bytes that are kept for the next message. */
 // Most messages fit.
+// No test can tell: others only take longer.
 const keptBytes = 64 * 1024;
 
 /** Bytes of a message beyond which protobuf-es writes it. */
@@ -28,6 +29,7 @@ export function createMessageWriter(
   return (message) => {
     if (!mayMakeCode()) return toBinary(desc, message, options);
     writer ??= messageWriter(desc);
+    // No test can tell: protobuf-es alone takes longer.
     return writeQuickly(writer, message) ?? toBinary(desc, message, options);
   };
 }
@@ -40,6 +42,7 @@ export function writeQuickly(writer: MessageWriter, message: Message): Uint8Arra
   try {
     for (;;) {
       if (isWritten(writer, message, target)) return takeBytes(writer, target);
+      // No test can tell: what is written of so many bytes is the same, only later.
       if (target.bytes.byteLength >= quickBytesMax) return undefined;
       target = new ByteTarget(Math.max(4 * target.bytes.byteLength, target.wantedBytes, writer.largeBytes));
     }

