@@ -102,6 +102,7 @@ class ProxyServer {
     } finally {
       // Calls have had their time; what is left was asked before there was a proxy.
       const upstreams = this.#upstreams.map((upstream) => upstream.drain(0));
+      // No test can tell: the process ends with the last of them, whoever waits.
       await Promise.all([this.#proxy?.close(), admin?.close(), ...upstreams]);
     }
   }

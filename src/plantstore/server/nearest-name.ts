@@ -10,6 +10,7 @@ export function nearestName(misspelt: string, names: readonly string[]): string 
 }
 
 // A variable has no reason to be longer, and the work grows with the square.
+// No test can tell: one letter more or less changes no guess.
 const comparedLengthMax = 64;
 
 /** Counts the letters to insert, to drop or to replace (Levenshtein); the rest of a very long name counts in full. */

@@ -167,6 +167,7 @@ test.each([
     resets: 1,
   },
   { name: "has one stream for all", first: says(notServing), opening: [settingFrame(3, 1)], want: "ok" },
+  { name: "has a stream besides", first: says(notServing), opening: [settingFrame(3, 2)], want: unhealthy },
 ])("a server that $name gets calls, or they fail at once", async ({ first, opening, want, resets = 0 }) => {
   await using server = await startWatchedServer(first, opening);
   await using client = clientOf(server.baseUrl);
