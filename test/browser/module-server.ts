@@ -3,7 +3,7 @@ import { stripTypeScriptTypes } from "node:module";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
 import { projectFolder } from "../support/process/child-program.ts";
-import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 
 /** A site of an origin of its own, whose pages import this project's modules and packages. */
 export interface ModuleServer {
@@ -37,14 +37,8 @@ export async function startModuleServer(): Promise<ModuleServer> {
       () => response.writeHead(404).end(),
     );
   });
-  const origin = await listenOnLoopback(server);
-  return {
-    origin,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  const { baseUrl: origin, [Symbol.asyncDispose]: close } = await startOnLoopback(server);
+  return { origin, [Symbol.asyncDispose]: close };
 }
 
 async function answer(pathname: string): Promise<{ contentType: string; body: string }> {

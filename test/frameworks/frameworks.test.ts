@@ -11,7 +11,7 @@ import { projectFolder } from "../support/process/child-program.ts";
 import { startExample } from "../support/docs/example-server.ts";
 import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
-import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import { readOutcome } from "../support/gateway/outcome.ts";
@@ -80,10 +80,8 @@ describe("behind Express's body parsers", () => {
     for (const parser of parsers) app.use(parser);
     app.use(createGateway({ routes }).handler);
     app.use(tell);
-    const server = createServer(app);
-    const { hostname, port } = new URL(await listenOnLoopback(server));
-    const { httpStatus, body } = await exchangeHttp1({ address: hostname, port: Number(port) }, request);
-    server.close();
+    await using server = await startOnLoopback(createServer(app));
+    const { httpStatus, body } = await exchangeHttp1(server.address, request);
     return [httpStatus, String(body)];
   }
 

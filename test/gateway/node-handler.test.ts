@@ -17,15 +17,9 @@ import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } fr
 import { createByteReader } from "../support/carriers/byte-reader.ts";
 import { createCertificate } from "../support/carriers/certificate.ts";
 import { within } from "../support/deadline.ts";
-import {
-  type Address,
-  type Field,
-  fieldValue,
-  type HttpRequest,
-  type HttpVersion,
-} from "../support/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../support/carriers/exchange.ts";
 import { getReadingProcedure, waterBedProcedure } from "../support/gateway/greenhouse.ts";
-import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+import { listenOnLoopback, type LoopbackServer, startOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { openHttp1, overHttp1 } from "../support/carriers/http1-connection.ts";
 import { openHttp2 } from "../support/carriers/http2-connection.ts";
 import { openUpload } from "../support/gateway/rest-upload.ts";
@@ -44,22 +38,9 @@ const tenantKey = createContextKey("nobody");
 
 type Response = Parameters<NodeHandler>[1];
 
-interface TestServer {
-  readonly address: Address;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
 /** One of node's own servers with a listener. */
-async function serve(version: HttpVersion, listener: NodeHandler): Promise<TestServer> {
-  const server = version === "1.1" ? createHttp1(listener) : createHttp2(listener);
-  const { hostname, port } = new URL(await listenOnLoopback(server));
-  return {
-    address: { address: hostname, port: Number(port) },
-    async [Symbol.asyncDispose]() {
-      server.close();
-      if ("closeAllConnections" in server) server.closeAllConnections();
-    },
-  };
+async function serve(version: HttpVersion, listener: NodeHandler): Promise<LoopbackServer> {
+  return await startOnLoopback(version === "1.1" ? createHttp1(listener) : createHttp2(listener));
 }
 
 function mount(options: Partial<GatewayOptions> = {}): NodeHandler {
@@ -142,15 +123,13 @@ describe("the handler in a server of HTTP/1.1", () => {
     { name: "for which node answers 100", event: "request" },
     { name: "that is asked about bodies that wait", event: "checkContinue" },
   ])("$name has a client told once to send its body", async ({ event }) => {
-    const server = createHttp1().on(event, mount());
-    const { hostname, port } = new URL(await listenOnLoopback(server));
-    using connection = await openHttp1({ address: hostname, port: Number(port) });
+    await using server = await startOnLoopback(createHttp1().on(event, mount()));
+    using connection = await openHttp1(server.address);
     const head = ["POST /beds/7:water HTTP/1.1", "host: x", "content-type: application/json", "content-length: 2"];
     connection.write([...head, "expect: 100-continue", "", ""].join("\r\n"));
     await within(once(connection.socket, "data"), "100 (Continue)");
     connection.write("{}");
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [100] });
-    server.close();
   });
 
   test.each([
@@ -192,12 +171,10 @@ describe("the handler in a server of HTTP/1.1", () => {
     { version: "1.0", want: ["404"] },
     { version: "1.1", want: ["400"] },
   ])("answers a request over HTTP/$version without a Host with $want", async ({ version, want }) => {
-    const server = createHttp1({ requireHostHeader: false }, mount());
-    const { hostname, port } = new URL(await listenOnLoopback(server));
-    using connection = await openHttp1({ address: hostname, port: Number(port) });
+    await using server = await startOnLoopback(createHttp1({ requireHostHeader: false }, mount()));
+    using connection = await openHttp1(server.address);
     connection.write(`GET /nowhere HTTP/${version}\r\nconnection: close\r\n\r\n`);
     expect(statuses(await connection.readToEnd())).toEqual(want);
-    server.close();
   });
 
   test("refuses a body in chunks over HTTP/1.0 that is there already, and carries out no request behind it", async () => {
@@ -236,14 +213,12 @@ describe("the handler in a server of HTTP/1.1", () => {
       ["that waits to be continued", requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""), "401"],
     ])("to an empty body %s", async (_, request, want) => {
       const { handler, watered } = createBeds();
-      const server = createHttp1(handler).on("checkContinue", handler);
-      const { hostname, port } = new URL(await listenOnLoopback(server));
-      using connection = await openHttp1({ address: hostname, port: Number(port) });
+      await using server = await startOnLoopback(createHttp1(handler).on("checkContinue", handler));
+      using connection = await openHttp1(server.address);
       connection.write(request + behind);
       const answers = await connection.readToEnd();
       expect(String(answers)).toMatch(/^connection: close\r$/im);
       expect({ statuses: statuses(answers), watered }).toEqual({ statuses: [want], watered: [] });
-      server.close();
     });
 
     test("but what was sent before it, however late it comes to the handler", async () => {

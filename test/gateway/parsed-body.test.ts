@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { createGateway, type GatewayOptions } from "../../src/gateway/index.ts";
 import { SinkSchema } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import type { Field, HttpAnswer, HttpRequest, HttpVersion } from "../support/carriers/exchange.ts";
-import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+import { listenOnLoopback, startOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { within } from "../support/deadline.ts";
 import { kitchenSinkOptions } from "../support/gateway/kitchen-sink.ts";
 import { exchange } from "../support/gateway/wire-format.ts";
@@ -36,12 +36,8 @@ async function ask(
   const listener = (received: NodeRequest, response: Parameters<typeof handler>[1]): void => {
     void serve(received, response);
   };
-  const server = version === "1.1" ? createHttp1(listener) : createHttp2(listener);
-  const { hostname, port } = new URL(await listenOnLoopback(server));
-  const answer = await within(exchange({ address: hostname, port: Number(port) }, version, request), "an answer");
-  server.close();
-  if ("closeAllConnections" in server) server.closeAllConnections();
-  return answer;
+  await using server = await startOnLoopback(version === "1.1" ? createHttp1(listener) : createHttp2(listener));
+  return await within(exchange(server.address, version, request), "an answer");
 }
 
 const json: Field = ["content-type", "application/json"];

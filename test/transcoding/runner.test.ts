@@ -15,7 +15,7 @@ import {
   writeReport,
 } from "../../conformance/runner/index.ts";
 import { createGateway } from "../../src/gateway/index.ts";
-import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+import { listenOnLoopback, type LoopbackServer, startOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { waitLimitMs } from "../support/deadline.ts";
 import { projectFolder, runProgram } from "../support/process/child-program.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
@@ -46,22 +46,9 @@ async function runAgainst(url: string, each: readonly Case[], more: RunMore = {}
   return results;
 }
 
-/** A server on plain sockets that does with each what is said. Dispose of it with `await using`. */
-async function serve(onSocket: (socket: Socket) => void): Promise<AsyncDisposable & { readonly url: string }> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on("error", () => undefined);
-    onSocket(socket);
-  });
-  const url = await listenOnLoopback(server);
-  return {
-    url,
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  };
+/** A server on plain sockets that does with each what is said. */
+async function serve(onSocket: (socket: Socket) => void): Promise<LoopbackServer> {
+  return await startOnLoopback(createServer(onSocket));
 }
 
 function sending(...pieces: readonly string[]): (socket: Socket) => void {
@@ -117,7 +104,7 @@ test.each<[what: string, server: (socket: Socket) => void, says: string]>([
   ],
 ])("a server that %s fails its case", async (_, server, says) => {
   await using served = await serve(server);
-  const [result] = await runAgainst(served.url, some("query.none"));
+  const [result] = await runAgainst(served.baseUrl, some("query.none"));
   expect(result?.outcome).toBe("fail");
   expect(result?.problems.join()).toContain(says);
 });
@@ -128,26 +115,26 @@ test.each([
   { id: "stream.count.1", what: "quotes that never end", body: '"\\'.repeat(500_000) },
 ])("$id fails, and does not stop the run, when it is answered with a megabyte of $what", async ({ id, body }) => {
   await using served = await serve(sending(`${ok}\r\n${body}`));
-  const results = await runAgainst(served.url, some(id));
+  const results = await runAgainst(served.baseUrl, some(id));
   expect(results.map(({ outcome }) => outcome)).toEqual(["fail"]);
 });
 
 test("a body behind the answer to HEAD is seen", async () => {
   await using served = await serve(sending(`${ok}content-length: 2\r\n\r\n{}`));
-  const [result] = await runAgainst(served.url, some("method.head"));
+  const [result] = await runAgainst(served.baseUrl, some("method.head"));
   expect(result?.problems).toEqual(['expected no body, got "{}"']);
 });
 
 test("what a server says is no markup of a report", async () => {
   await using served = await serve(sending(`HTTP/1.1 500 \r\n\r\n]]>\`<b>`));
-  const results = await runAgainst(served.url, some("query.none"));
+  const results = await runAgainst(served.baseUrl, some("query.none"));
   expect(writeReport(results, "junit")).toContain("]]&gt;`&lt;b&gt;");
   expect(writeReport(results, "md")).toContain(`: \`expected the status 200, got 500 with "]]>'<b>"\`\n`);
 });
 
 test("a server that hangs fails each case in its time, and not the run", async () => {
   await using served = await serve(() => undefined);
-  const results = await runAgainst(served.url, some("query.none", "query.empty"), { timeoutMs: 50 });
+  const results = await runAgainst(served.baseUrl, some("query.none", "query.empty"), { timeoutMs: 50 });
   expect(results.map(({ problems }) => problems)).toEqual([
     ["the server gave no answer within 50 ms"],
     ["the server gave no answer within 50 ms"],
@@ -185,16 +172,15 @@ test.each<{ what: string; answer: (stream: ServerHttp2Stream) => void; says: str
     stream.on("error", () => undefined);
     answer(stream);
   });
-  const url = await listenOnLoopback(server);
-  const [result] = await runAgainst(url, some("query.none"), { http2: true, timeoutMs });
+  await using served = await startOnLoopback(server);
+  const [result] = await runAgainst(served.baseUrl, some("query.none"), { http2: true, timeoutMs });
   expect(result?.outcome).toBe("fail");
   expect(result?.problems.join()).toContain(says);
-  server.close();
 });
 
 test("a server of HTTP/1.1 alone is none of HTTP/2", async () => {
   await using served = await serve(sending(`${ok}content-length: ${echo.length}\r\n\r\n`, echo));
-  const [result] = await runAgainst(served.url, some("query.none"), { http2: true });
+  const [result] = await runAgainst(served.baseUrl, some("query.none"), { http2: true });
   expect(result?.problems.join()).toContain("the server closed the connection");
 });
 
@@ -204,7 +190,7 @@ test("a length that is a lie is not taken for the whole", async () => {
   await using served = await serve(
     sending("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 50\r\n\r\nhello"),
   );
-  const [result] = await runAgainst(served.url, [whole]);
+  const [result] = await runAgainst(served.baseUrl, [whole]);
   expect(result?.outcome).toBe("fail");
 });
 
@@ -220,7 +206,7 @@ test.each([
   { what: "more than it announced", head: `${ok}Content-Length: ${echo.length}\r\n\r\n`, body: `${echo}HTTP/1.1 500` },
 ])("an answer with $what is read", async ({ head, body }) => {
   await using served = await serve(sending(head, body));
-  const [result] = await runAgainst(served.url, some("query.none"));
+  const [result] = await runAgainst(served.baseUrl, some("query.none"));
   expect(result?.problems).toEqual([]);
 });
 
@@ -253,7 +239,7 @@ test("a server that ends is told of by the case that ended it", async () => {
 test("known failures are no failures, and one that passes is", async () => {
   await using served = await serve(sending(`${ok}\r\n${echo}`));
   const known = readKnownFailing("# all of it\n\npath.string.* # because\nquery.none\n");
-  const results = await runAgainst(served.url, some("path.string.plain", "query.none", "query.nested.deep"), {
+  const results = await runAgainst(served.baseUrl, some("path.string.plain", "query.none", "query.nested.deep"), {
     knownFailing: known,
   });
   expect(results.map(({ outcome }) => outcome)).toEqual(["known", "fixed", "fail"]);
@@ -261,13 +247,13 @@ test("known failures are no failures, and one that passes is", async () => {
 
 test("what a server lacks is not run", async () => {
   await using served = await serve((socket) => socket.destroy());
-  const results = await runAgainst(served.url, some("stream.count.1"), { without: ["streams"] });
+  const results = await runAgainst(served.baseUrl, some("stream.count.1"), { without: ["streams"] });
   expect(results.map(({ outcome }) => outcome)).toEqual(["not run"]);
 });
 
 test("a report says what was expected, by which sentence, and what came, in every form", async () => {
   await using served = await serve(sending(`${ok}\r\n${echo}`));
-  const results = await runAgainst(served.url, some("query.none", "query.nested.deep"));
+  const results = await runAgainst(served.baseUrl, some("query.none", "query.nested.deep"));
   const want = 'nested: expected {"inner":{"text":"a"}}, got nothing';
   expect(writeReport(results, "text")).toContain(
     `query.nested.deep (must): nested.inner.text=a: fields of messages\n  GET /v1/query?nested.inner.text=a\n  ${want}\n  by google/api/http.proto`,
@@ -314,7 +300,7 @@ test.each([
   { what: "serves something else", server: sending(`${ok}\r\n{"a":1}`), says: "expected the Echo of Query, got" },
 ])("the command does not begin with a server that $what", async ({ server, timeout = "30000", says }) => {
   await using served = await serve(server);
-  const { exitCode, text } = await command("--base", served.url, "--timeout", timeout, "--only", "path.string.*");
+  const { exitCode, text } = await command("--base", served.baseUrl, "--timeout", timeout, "--only", "path.string.*");
   expect(text).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/ does not serve the echo contract: GET \/v1\/query: /);
   expect(text).toContain(says);
   expect(exitCode).toBe(2);
@@ -322,7 +308,7 @@ test.each([
 
 test("the command ends with 1 if a must fails that is not known, and with 0 if it is", async () => {
   await using served = await serve(sending(`${ok}\r\n${echo}`));
-  const args = ["--base", served.url, "--only", "path.string.plain", "--only", "query.none"];
+  const args = ["--base", served.baseUrl, "--only", "path.string.plain", "--only", "query.none"];
   expect((await command(...args)).exitCode).toBe(1);
   writeFileSync(folder.file("known.txt"), "path.string.plain # it knows one RPC\n");
   const { exitCode, text } = await command(...args, "--known-failing", folder.file("known.txt"));

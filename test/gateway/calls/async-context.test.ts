@@ -9,7 +9,7 @@ import type { HttpRequest } from "../../support/carriers/exchange.ts";
 import { exchangeFetch } from "../../support/carriers/fetch.ts";
 import { openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { openHttp2 } from "../../support/carriers/http2-connection.ts";
-import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { listenOnLoopback, startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 import { startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
@@ -75,9 +75,8 @@ describe.each(requests)("$name", (request) => {
       ["2", createHttp2Server(middleware)],
     ] as const;
     for (const [version, server] of servers) {
-      const { hostname, port } = new URL(await listenOnLoopback(server));
-      await exchange({ address: hostname, port: Number(port) }, version, request);
-      server.close();
+      await using started = await startOnLoopback(server);
+      await exchange(started.address, version, request);
     }
     await storage.run("its own", () => exchangeFetch(fetch, request));
     expect(greenhouse.found).toEqual(["its own", "its own", "its own"]);

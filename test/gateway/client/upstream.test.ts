@@ -16,7 +16,7 @@ import { BlockEncoder, encodeVarying, StableFields } from "../../../src/gateway/
 import { HpackDecoder } from "../../../src/gateway/http2/hpack/decoder.ts";
 import { type Frame, frame, frameType, resetFrame } from "../../support/carriers/http2-frames.ts";
 import { heldBytes } from "../../support/carriers/held-bytes.ts";
-import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { listenOnLoopback, startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 import { watered } from "../../support/gateway/greenhouse-client.ts";
 import { grpcAnswer, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
@@ -292,15 +292,7 @@ async function nodeServer(
         stream.end(Buffer.concat(pieces));
       });
   });
-  const baseUrl = await listenOnLoopback(server);
-  return {
-    baseUrl,
-    paths,
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      await Promise.resolve();
-    },
-  };
+  return { ...(await startOnLoopback(server)), paths };
 }
 
 test.each([0, 31, 64, 128, 300, 4096, 65_536])(

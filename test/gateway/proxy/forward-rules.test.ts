@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import { createContextKey, createContextValues, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -6,7 +6,7 @@ import type { ForwardRules, ProxyOptions } from "../../../src/gateway/create-pro
 import { compileForwardRules } from "../../../src/gateway/proxy/forward-rules.ts";
 import type { Field } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
-import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
 import { requestFrom, startProxy } from "../../support/gateway/proxy.ts";
 
@@ -180,14 +180,13 @@ describe("without rules", () => {
     };
     await using upstream = await startGreenhouse({ getReading });
     await using started = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
-    const server = createServer((request, response) => {
+    const listener: RequestListener = (request, response) => {
       // As a socket for both kinds names it.
       Object.defineProperty(request.socket, "remoteAddress", { value: "::ffff:192.0.2.9" });
       started.proxy.handler(request, response);
-    });
-    expect((await fetch(`${await listenOnLoopback(server)}/sensors/a/reading`)).status).toBe(200);
-    server.close();
-    server.closeAllConnections();
+    };
+    await using server = await startOnLoopback(createServer(listener));
+    expect((await fetch(`${server.baseUrl}/sensors/a/reading`)).status).toBe(200);
     expect(got).toEqual(["192.0.2.9"]);
   });
 

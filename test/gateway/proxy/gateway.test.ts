@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
-import { createServer, request, type Server } from "node:http";
+import { createServer, request } from "node:http";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -14,7 +14,7 @@ import { createCertificate } from "../../support/carriers/certificate.ts";
 import { fieldValue } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
 import { frameType } from "../../support/carriers/http2-frames.ts";
-import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { collect } from "../../support/collect.ts";
 import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
 import { startFiles } from "../../support/gateway/files.ts";
@@ -181,14 +181,11 @@ test("it is mounted in another server, answers Fetch, and describes itself", asy
   const proxy = await createProxy({
     upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: descriptorSetOf(...files) }],
   });
-  const server: Server = createServer(proxy.handler);
-  const baseUrl = await listenOnLoopback(server);
-  expect(await (await fetch(`${baseUrl}/sensors/a/reading`)).text()).toBe('{"sensor":"a"}');
+  await using server = await startOnLoopback(createServer(proxy.handler));
+  expect(await (await fetch(`${server.baseUrl}/sensors/a/reading`)).text()).toBe('{"sensor":"a"}');
   expect(await (await proxy.fetch(new Request("http://a/sensors/b/reading"))).text()).toBe('{"sensor":"b"}');
   const { paths } = createOpenApi(proxy.services, { info: { title: "Greenhouse", version: "1" } });
   expect(Object.keys(paths)).toEqual(["/sensors/{sensor}/reading", "/beds/{bed}:water"]);
-  server.close();
-  server.closeAllConnections();
   await proxy.close();
 });
 

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { toBinary } from "@bufbuild/protobuf";
@@ -11,7 +10,7 @@ import { ConnectBackoff } from "../../../src/gateway/upstreams/connect-backoff.t
 import * as defaults from "../../../src/gateway/upstreams/upstream-limits.ts";
 import { frame, frameBytes, frameType, resetFrame } from "../../support/carriers/http2-frames.ts";
 import { settingFrame } from "../../support/http2/http2-requests.ts";
-import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 import {
   answering,
@@ -137,9 +136,8 @@ test("a connection has no more calls at once than the limit says", async () => {
 
 test("a server that has not spoken yet is trusted with some calls, or with as many as it took before", async () => {
   const sockets: Socket[] = [];
-  const server = createServer((socket) => sockets.push(socket.on("error", () => undefined).resume()));
-  const baseUrl = await listenOnLoopback(server);
-  const client = clientOf(baseUrl, { limits: { streamsBeforeSettings: 3 } });
+  await using server = await startOnLoopback(createServer((socket) => sockets.push(socket.resume())));
+  const client = clientOf(server.baseUrl, { limits: { streamsBeforeSettings: 3 } });
   expect(client.upstream.ready).toBe(true);
   const calls = Array.from({ length: 6 }, () => outcomeOf(client.greenhouse.waterBed({})));
   // As it is being connected to, and afterwards.
@@ -151,8 +149,6 @@ test("a server that has not spoken yet is trusted with some calls, or with as ma
   await expect.poll(() => [sockets.length, client.upstream.load]).toMatchObject([2, { calls: 2, waitingCalls: 1 }]);
   await client.upstream.drain(1);
   await Promise.all(calls);
-  server.close();
-  await once(server, "close");
 });
 
 test("calls that begin fail while too many bytes wait to be sent", async () => {
@@ -172,34 +168,22 @@ test("calls that begin fail while too many bytes wait to be sent", async () => {
 });
 
 test("a server that does not complete the handshake is given up", async () => {
-  const server = createServer((socket) => socket.on("error", () => undefined).resume());
-  const baseUrl = await listenOnLoopback(server);
-  await using client = clientOf(baseUrl.replace("http:", "https:"), { limits: { connectTimeoutMs: 50 } });
+  await using server = await startOnLoopback(createServer((socket) => socket.resume()));
+  await using client = clientOf(server.baseUrl.replace("http:", "https:"), { limits: { connectTimeoutMs: 50 } });
   expect(await outcomeOf(client.greenhouse.waterBed({}))).toMatch(
     /^Unavailable: cannot connect to 127\.0\.0\.1:\d+: no connection within 50 ms$/,
   );
-  server.close();
-  await once(server, "close");
 });
 
 test("a connection that is being opened is given up when the upstream is closed", async () => {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket
-      .on("error", () => undefined)
-      .on("close", () => sockets.delete(socket))
-      .resume();
-  });
-  const baseUrl = await listenOnLoopback(server);
-  const { greenhouse, upstream } = clientOf(baseUrl.replace("http:", "https:"), {});
+  await using server = await startOnLoopback(createServer((socket) => socket.resume()));
+  const { greenhouse, upstream } = clientOf(server.baseUrl.replace("http:", "https:"), {});
   const call = outcomeOf(greenhouse.waterBed({}));
-  await expect.poll(() => sockets.size).toBe(1);
+  await expect.poll(() => server.sockets.size).toBe(1);
   await within(upstream.close(), "the end", 5_000);
   expect(await call).toBe("Unavailable: the transport is closed");
   // Before it would have been given up anyway.
-  await expect.poll(() => sockets.size, { timeout: 5_000 }).toBe(0);
-  server.close();
+  await expect.poll(() => server.sockets.size, { timeout: 5_000 }).toBe(0);
 });
 
 test("a call that waits gets a connection as soon as the server goes away from the first", async () => {

@@ -3,22 +3,15 @@ import { createServer, type RequestListener, type ServerResponse } from "node:ht
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { fetchText, providerAnswerLimitBytes } from "../../../src/operators/auth/fetch-text.ts";
-import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
 
 const patient = new AbortController().signal;
 
 /** A provider that answers like this. */
 async function startProvider(answer: RequestListener): Promise<AsyncDisposable & { readonly url: URL }> {
-  const server = createServer(answer);
-  const url = new URL(await listenOnLoopback(server));
-  return {
-    url,
-    async [Symbol.asyncDispose]() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+  const server = await startOnLoopback(createServer(answer));
+  return { ...server, url: new URL(server.baseUrl) };
 }
 
 describe("asking an identity provider", () => {

@@ -1,4 +1,6 @@
-import type { Server } from "node:net";
+import { once } from "node:events";
+import type { Server, Socket } from "node:net";
+import type { Address } from "./exchange.ts";
 
 /**
  * Lets a server listen on a loopback address, by default on a free port of 127.0.0.1, and returns its base URL, without a
@@ -13,4 +15,33 @@ export function listenOnLoopback(server: Server, at = { host: "127.0.0.1", port:
       else resolve(`http://${at.host}:${address.port}`);
     });
   });
+}
+
+/** A server that listens on a loopback address. Dispose of it with `await using`: its connections end, too. */
+export interface LoopbackServer {
+  readonly baseUrl: string;
+  readonly address: Address;
+  /** Those that are open. */
+  readonly sockets: ReadonlySet<Socket>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Does what {@link listenOnLoopback} does. That a connection fails is no error of the server. */
+export async function startOnLoopback(server: Server, at?: { host: string; port: number }): Promise<LoopbackServer> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket.on("error", () => undefined).on("close", () => sockets.delete(socket)));
+  });
+  const baseUrl = await listenOnLoopback(server, at);
+  const { hostname, port } = new URL(baseUrl);
+  return {
+    baseUrl,
+    address: { address: hostname, port: Number(port) },
+    sockets,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
 }

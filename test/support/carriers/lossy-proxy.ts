@@ -1,6 +1,6 @@
-import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, createServer } from "node:net";
 import type { Address } from "./exchange.ts";
+import { startOnLoopback } from "./listen-on-loopback.ts";
 
 /** A proxy in front of a server, which loses what the server answers. */
 export interface LossyProxy extends AsyncDisposable {
@@ -16,7 +16,6 @@ export interface LossyProxy extends AsyncDisposable {
 
 /** Starts a proxy to a server, which cuts nothing until it is told to. */
 export async function startLossyProxy(server: Address): Promise<LossyProxy> {
-  const sockets = new Set<Socket>();
   let bytesLeft = Number.POSITIVE_INFINITY;
   let cuts = 0;
   const proxy = createServer({ noDelay: true }, (client) => {
@@ -25,13 +24,7 @@ export async function startLossyProxy(server: Address): Promise<LossyProxy> {
       client.destroy();
       upstream.destroy();
     };
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on("error", close).on("close", () => {
-        sockets.delete(socket);
-        close();
-      });
-    }
+    for (const socket of [client, upstream]) socket.on("error", close).on("close", close);
     client.on("data", (data) => upstream.write(data));
     upstream.on("data", (data: Buffer) => {
       if (data.length <= bytesLeft) {
@@ -46,11 +39,9 @@ export async function startLossyProxy(server: Address): Promise<LossyProxy> {
       cuts++;
     });
   });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  const bound = proxy.address();
+  const { baseUrl, [Symbol.asyncDispose]: end } = await startOnLoopback(proxy);
   return {
-    target: `127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : ""}`,
+    target: new URL(baseUrl).host,
     get cuts() {
       return cuts;
     },
@@ -60,10 +51,6 @@ export async function startLossyProxy(server: Address): Promise<LossyProxy> {
     cutAfter: (bytes) => {
       bytesLeft = bytes;
     },
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy();
-      proxy.close();
-      await once(proxy, "close");
-    },
+    [Symbol.asyncDispose]: end,
   };
 }

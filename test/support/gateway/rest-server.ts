@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../carriers/listen-on-loopback.ts";
 
 /** A request as a server of REST has seen it. */
 export interface SeenRequest {
@@ -37,15 +37,10 @@ export async function startRestServer(
       () => response.destroy(),
     );
   });
-  const baseUrl = await listenOnLoopback(server);
   return {
-    baseUrl,
+    ...(await startOnLoopback(server)),
     seen,
     open: () => open,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
-import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../carriers/listen-on-loopback.ts";
 import type { Field } from "../carriers/exchange.ts";
 import {
   clientPreface,
@@ -54,12 +54,9 @@ export async function startScriptedServer(
   { opening, request, frame: seen }: Script,
   at?: { readonly host: string; readonly port: number },
 ): Promise<ScriptedServer> {
-  const sockets = new Set<Socket>();
   const frames: Frame[] = [];
   const counts = { requests: 0, connections: 0 };
   const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
     const first = opening ?? [frame(frameType.settings, 0, 0)];
     socket.write(Buffer.isBuffer(first) ? first : Buffer.concat(first.map(frameBytes)));
     const index = counts.connections++;
@@ -91,7 +88,7 @@ export async function startScriptedServer(
     // A connection that breaks off is part of the script.
     read().catch(() => undefined);
   });
-  const baseUrl = await listenOnLoopback(server, at);
+  const { baseUrl, sockets, [Symbol.asyncDispose]: close } = await startOnLoopback(server, at);
   return {
     baseUrl,
     get requests() {
@@ -104,11 +101,7 @@ export async function startScriptedServer(
       return sockets.size;
     },
     frames,
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await once(server, "close");
-    },
+    [Symbol.asyncDispose]: close,
   };
 }
 

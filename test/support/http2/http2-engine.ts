@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { createServer, type Socket } from "node:net";
+import { createServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { BacklogBudget, type IncomingBody } from "../../../src/gateway/carriers/index.ts";
 import {
@@ -14,7 +13,7 @@ import {
   type Http2Stream,
   type StreamReceiver,
 } from "../../../src/gateway/http2/index.ts";
-import type { Address } from "../carriers/exchange.ts";
+import { type LoopbackServer, startOnLoopback } from "../carriers/listen-on-loopback.ts";
 
 /** What the engine under test serves, and within which limits. */
 export interface EngineOptions {
@@ -28,35 +27,19 @@ export interface EngineOptions {
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
 }
 
-/** A server of HTTP/2 and nothing else on a free port of loopback. Dispose of it with `await using`. */
-export interface Engine {
-  readonly address: Address;
+/** A server of HTTP/2 and nothing else. */
+export interface Engine extends LoopbackServer {
   readonly connections: ReadonlySet<Http2Connection>;
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Starts the engine on real sockets. */
 export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
   const connections = new Set<Http2Connection>();
-  const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    sockets.add(socket);
     const connection = serveConnection(socket, options, () => connections.delete(connection));
     connections.add(connection);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const bound = server.address();
-  if (bound === null || typeof bound === "string") throw new Error("the engine has no port");
-  return {
-    address: bound,
-    connections,
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  return { ...(await startOnLoopback(server)), connections };
 }
 
 /** Serves one connection, whatever carries it. */

@@ -1,7 +1,7 @@
 import { get } from "node:http";
 import { connect, createServer, type Socket } from "node:net";
 import type { Address } from "../carriers/exchange.ts";
-import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../carriers/listen-on-loopback.ts";
 
 /** A TCP balancer. Dispose of it with `await using`. */
 export interface Balancer extends AsyncDisposable {
@@ -22,24 +22,21 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   let connections = 0;
   const ask = (): void => ports.forEach((port) => askReady(port, (isReady) => mark(ready, port, isReady)));
   const timer = setInterval(ask, askIntervalMs);
-  const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-    sockets.add(client.on("close", () => sockets.delete(client)).on("error", () => {}));
     connections += 1;
     const first = connections % ports.length;
     const inTurn = [...ports.slice(first), ...ports.slice(0, first)];
     const preferred = inTurn.toSorted((one, other) => Number(ready.has(other)) - Number(ready.has(one)));
     passOn(client, preferred);
   });
-  const { hostname, port } = new URL(await listenOnLoopback(server));
+  const { address, [Symbol.asyncDispose]: close } = await startOnLoopback(server);
   ask();
   return {
-    address: { address: hostname, port: Number(port) },
+    address,
     isReady: (replica) => ready.has(replica),
     [Symbol.asyncDispose]: async () => {
       clearInterval(timer);
-      for (const socket of sockets) socket.destroy();
-      server.close();
+      await close();
     },
   };
 }

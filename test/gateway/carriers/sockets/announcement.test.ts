@@ -6,7 +6,7 @@ import { createGateway } from "../../../../src/gateway/index.ts";
 import { exchange } from "../../../support/gateway/wire-format.ts";
 import type { Address, HttpRequest, HttpVersion } from "../../../support/carriers/exchange.ts";
 import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
-import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
 import { startGreenhouse } from "../../../support/gateway/greenhouse.ts";
 
 const channels = ["http.server.request.start", "http.server.response.finish"] as const;
@@ -72,10 +72,8 @@ async function readingOf(address: Address, version: HttpVersion): Promise<readon
 
 test("a request is announced as node:http announces it, over both versions of HTTP", async () => {
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
-  const nodes = createServer((_, response) => response.end("{}"));
-  const { hostname, port } = new URL(await listenOnLoopback(nodes));
-  const [nodesStart] = await readingOf({ address: hostname, port: Number(port) }, "1.1");
-  nodes.close();
+  await using nodes = await startOnLoopback(createServer((_, response) => response.end("{}")));
+  const [nodesStart] = await readingOf(nodes.address, "1.1");
   if (nodesStart === undefined) throw new TypeError("node has published nothing");
   for (const version of ["1.1", "2"] as const) {
     const [start, finish] = await readingOf(greenhouse.address, version);
@@ -140,9 +138,7 @@ test("a stream finishes with its last message, and what is wrong as HTTP is not 
 
 test("a gateway in another server leaves the announcing to that server", async () => {
   const gateway = createGateway({ routes: () => {} });
-  const nodes = createServer(gateway.handler);
-  const { hostname, port } = new URL(await listenOnLoopback(nodes));
-  const heard = await readingOf({ address: hostname, port: Number(port) }, "1.1");
+  await using nodes = await startOnLoopback(createServer(gateway.handler));
+  const heard = await readingOf(nodes.address, "1.1");
   expect(heard.map(({ status }) => status[0])).toEqual([200, 404]);
-  nodes.close();
 });

@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createCertificate } from "../../../support/carriers/certificate.ts";
 import { type Http1Connection, openHttp1 } from "../../../support/carriers/http1-connection.ts";
-import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../../support/deadline.ts";
 import { encodeEnvelope } from "../../../support/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
@@ -202,14 +202,9 @@ describe("a client that ends its side", () => {
 });
 
 test("to a server of node's own such a client is gone", async () => {
-  const server = createServer(greenhouse.gateway.handler);
-  const { hostname, port } = new URL(await listenOnLoopback(server));
-  try {
-    using connection = await openHttp1({ address: hostname, port: Number(port) });
-    await sendAndEnd(connection, requestOf(""));
-    expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
-    expect(await connection.atEnd()).toBe(true);
-  } finally {
-    server.close();
-  }
+  await using server = await startOnLoopback(createServer(greenhouse.gateway.handler));
+  using connection = await openHttp1(server.address);
+  await sendAndEnd(connection, requestOf(""));
+  expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+  expect(await connection.atEnd()).toBe(true);
 });

@@ -27,7 +27,7 @@ import {
   openFrames,
   resetFrame,
 } from "../../../support/carriers/http2-frames.ts";
-import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
 import { postHeader } from "../../../support/http2/http2-requests.ts";
 import { http2Servers } from "../../../support/gateway/listen-for-tests.ts";
 
@@ -307,9 +307,8 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       const gateway = createGateway({
         routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),
       });
-      const server = createServer(gateway.handler);
-      const address = new URL(await listenOnLoopback(server));
-      using connection = await openFrames({ address: address.hostname, port: Number(address.port) });
+      await using server = await startOnLoopback(createServer(gateway.handler));
+      using connection = await openFrames(server.address);
       const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
       const body = dataFrame(1, Buffer.from("{}"), frameFlag.endStream);
       connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]), body);
@@ -320,7 +319,6 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
         statuses.push(answer && statusOf(hpack, answer));
       }
       expect(statuses).toEqual(["100", "200"]);
-      server.close();
     });
 
     test.each([0, 8])("and has reset it already with code %i is told nothing, and harms nobody", async (errorCode) => {

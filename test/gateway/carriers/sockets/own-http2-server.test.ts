@@ -19,7 +19,7 @@ import {
   headersFrame,
   openFrames,
 } from "../../../support/carriers/http2-frames.ts";
-import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
 import { heldBytes } from "../../../support/carriers/held-bytes.ts";
 import { leastOf } from "../../../support/least-of.ts";
 import { deletePlantProcedure } from "../../../support/gateway/wire-format.ts";
@@ -136,9 +136,8 @@ test("a client that waits to be told to send its body is told nothing once its a
     countError: () => {},
     report: () => {},
   });
-  const server = createServer((socket) => void http2.take(socket));
-  const { hostname: address, port } = new URL(await listenOnLoopback(server));
-  using connection = await openFrames({ address, port: Number(port) });
+  await using server = await startOnLoopback(createServer((socket) => void http2.take(socket)));
+  using connection = await openFrames(server.address);
   connection.send(headersFrame(1, [...header, ["expect", "100-continue"]]));
   let sections = 0;
   await connection.readUntil(({ type, flags }) => {
@@ -146,7 +145,6 @@ test("a client that waits to be told to send its body is told nothing once its a
     return type === frameType.data && (flags & frameFlag.endStream) !== 0;
   });
   expect(sections).toBe(1);
-  server.close();
 });
 
 test.each([

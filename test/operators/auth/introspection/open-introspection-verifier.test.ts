@@ -11,7 +11,7 @@ import {
 } from "../../../../src/operators/auth/introspection/open-introspection-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../../src/operators/auth/token-verifier.ts";
 import { waitLimitMs, within } from "../../../support/deadline.ts";
-import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
 import { quietLog } from "../../../support/operations/quiet-log.ts";
 import { createTempFolder } from "../../../support/process/temp-folder.ts";
 
@@ -47,9 +47,9 @@ async function openEndpoint(
       else response.end(JSON.stringify(endpoint.answer));
     });
   });
-  const url = `${await listenOnLoopback(server)}/introspect`;
+  const { baseUrl, [Symbol.asyncDispose]: close } = await startOnLoopback(server);
   const opened = await openIntrospectionVerifier(
-    { url, clientId: "plant store", clientSecretFile: secretFile, ...source },
+    { url: `${baseUrl}/introspect`, clientId: "plant store", clientSecretFile: secretFile, ...source },
     log,
   );
   if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
@@ -60,8 +60,7 @@ async function openEndpoint(
     answer,
     async [Symbol.asyncDispose]() {
       opened.value.close?.();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await close();
       folder[Symbol.dispose]();
     },
   };
