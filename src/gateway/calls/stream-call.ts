@@ -95,10 +95,9 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   #pull(): void {
     this.#waiting = false;
-    if (this.#messages === undefined) return;
     try {
       // An unchecked iterator may throw synchronously, or return something other than a promise.
-      Promise.resolve(this.#messages.next()).then(this.#onNext, this.#onError);
+      if (this.#messages !== undefined) Promise.resolve(this.#messages.next()).then(this.#onNext, this.#onError);
     } catch (error) {
       this.#onError(error);
     }

@@ -49,9 +49,7 @@ export class PreparedHeaderFields extends Array<string> {
 
 /** Prepares fields: name, value, name, value, … */
 export function prepareHeaderFields(...fields: readonly string[]): PreparedHeaderFields {
-  const prepared = new PreparedHeaderFields();
-  prepared.push(...fields);
-  return prepared;
+  return new PreparedHeaderFields(...fields);
 }
 
 /**

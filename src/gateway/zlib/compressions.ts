@@ -20,8 +20,10 @@ const brotliQuality = 4;
 export const brotli: StreamCompression = createCompression("br", () => {
   const { brotliCompress, brotliDecompress, constants } = nodeZlib();
   const compress = promisify(brotliCompress);
-  const options = { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } };
-  return { deflate: (bytes) => compress(bytes, options), inflate: promisify(brotliDecompress) };
+  return {
+    deflate: (bytes) => compress(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } }),
+    inflate: promisify(brotliDecompress),
+  };
 });
 
 /** Zstandard (RFC 8878), with windows of up to 8 MiB. */

@@ -196,7 +196,12 @@ test("a client that takes some of its answer now and then is not cut off, one th
 
 test("what a client has not taken of an answer is counted again whenever it takes some", async () => {
   const page = Buffer.alloc(64 * 1024 * 1024);
-  using ends = await openEnds(page, 1000);
+  let writable = 0;
+  using ends = await openEnds(page, 1000, (asked) => {
+    asked.receiver = { ...receiver, onWritable: () => void (writable += 1) };
+    asked.begin(200, [["content-length", String(page.byteLength)]]);
+    asked.write(page);
+  });
   const { client, socket, budget } = ends;
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   for (let times = 0; times < 3; times++) {
@@ -207,6 +212,8 @@ test("what a client has not taken of an answer is counted again whenever it take
     // A page of which a part waits to be written counts as a whole, and what the socket holds once more.
     expect(budget.bytes).toBe(page.byteLength + socket.writableLength);
   }
+  // Nor is more asked for before all of it was given to the socket.
+  expect(writable).toBe(0);
 });
 
 test("a client that says nothing is let go after the idle time, counted from the first look", async () => {

@@ -162,18 +162,19 @@ test("DATA for a stream that was reset is counted by its frames, in however many
   expect(reply.toString("hex")).toBe((await replyTo(chunks, echo)).toString("hex"));
 });
 
-// Bodies of two streams, in frames of every kind of length, some of them padded.
+// Bodies of two streams, in frames of every kind of length, some of them padded, and a header block that is as long.
 const bodies: readonly Buffer[] = [
   ...[16_384, 9, 16_384, 4096, 0, 5000, 16_384].map((length, i) =>
     frameBytes(dataFrame(i % 2 === 0 ? 1 : 3, bytesFrom(i, length))),
   ),
   frameBytes(frame(frameType.data, frameFlag.padded, 1, Buffer.concat([Buffer.of(200), bytesFrom(7, 9000)]))),
   frameBytes(frame(frameType.ping, 0, 0, Buffer.from("12345678"))),
+  frameBytes(frame(frameType.headers, frameFlag.endHeaders, 5, bytesFrom(10, 9000))),
   frameBytes(dataFrame(1, bytesFrom(8, 16_384), frameFlag.endStream)),
   frameBytes(dataFrame(3, bytesFrom(9, 10_000), frameFlag.endStream)),
 ];
 
-/** What is left of bodies when how they were cut is left out: their octets, with padding, and which frames end them. */
+/** What is left of bodies when how they were cut is left out: their octets, which frames end them, and those that are whole. */
 function bodiesRead(chunkBytes: number): readonly [number, { readonly octets: string; readonly ends: number }][] {
   const read = new Map<number, { octets: string; ends: number }>();
   const reader = new FrameReader(
@@ -181,7 +182,8 @@ function bodiesRead(chunkBytes: number): readonly [number, { readonly octets: st
       take: ({ type, flags, streamId, bytes, from, length }) => {
         const body = read.get(streamId) ?? { octets: "", ends: 0 };
         expect(type === frameType.data && body.ends > 0).toBe(false);
-        body.octets += bytes.toString("latin1", from, from + length);
+        const isWhole = type !== frameType.data || (flags & frameFlag.padded) !== 0;
+        body.octets += (isWhole ? `[${String(length)}]` : "") + bytes.toString("latin1", from, from + length);
         if (type === frameType.data && (flags & frameFlag.endStream) !== 0) body.ends++;
         read.set(streamId, body);
       },

@@ -93,9 +93,7 @@ export function statusBlock(httpStatus: number): Uint8Array {
 
 /** Answers with status 200 and a body. */
 export function answer(stream: Http2Stream, body: Uint8Array = new Uint8Array(0)): void {
-  const empty = body.byteLength === 0;
-  stream.sendHeaders([statusBlock(200)], empty);
-  if (!empty) stream.end(body, undefined);
+  stream.answer([statusBlock(200)], body.byteLength === 0 ? undefined : body, undefined);
 }
 
 /** Reads the body, and then sends it back. */

@@ -6,8 +6,10 @@ import { createByteReader } from "../../../support/carriers/byte-reader.ts";
 import { createCertificate } from "../../../support/carriers/certificate.ts";
 import { type Address, openSocket } from "../../../support/carriers/exchange.ts";
 import { openHttp1, overHttp1 } from "../../../support/carriers/http1-connection.ts";
+import { openFrames } from "../../../support/carriers/http2-frames.ts";
 import { openHttp2 } from "../../../support/carriers/http2-connection.ts";
 import { within } from "../../../support/deadline.ts";
+import { whole } from "../../../support/http2/http2-requests.ts";
 import { createTempFolder } from "../../../support/process/temp-folder.ts";
 
 /** As many as are served beyond the limit. */
@@ -53,13 +55,15 @@ test("of the connections beyond the limit, the oldest is closed for each one too
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
   const [first, second] = [await open(), await open()];
-  const spare = [];
-  for (let i = 0; i < spareMax; i++) spare.push(await open());
-  const [oldest, next] = spare;
+  const oldest = await open();
+  const next = stack.use(await openFrames(gateway.address));
+  next.send(whole(1));
+  expect(await next.readEnd(1)).toMatchObject({ kind: "answered" });
+  for (let i = 2; i < spareMax; i++) await open();
   await open();
-  expect(await oldest?.atEnd()).toBe(true);
+  expect(await oldest.atEnd()).toBe(true);
   await open();
-  expect(await next?.atEnd()).toBe(true);
+  expect(await next.readUntil(() => false)).toBe(undefined);
   // Those within the limit are kept, whatever comes.
   for (const kept of [first, second]) {
     kept.request(get);
