@@ -113,12 +113,12 @@ if (at !== stop) throw unsure;`;
   /** What the field has so far. */
   #before(): string {
     const { oneof, localName } = this.#field;
+    if (oneof !== undefined)
+      return `(${this.#property}.case === ${literal(localName)} ? ${this.#property}.value : undefined)`;
     // Otherwise a method of all objects would be read into.
-    if (oneof === undefined && isInherited(localName))
-      return `(hasOwn(message, ${literal(localName)}) ? ${this.#property} : undefined)`;
-    return oneof === undefined
-      ? this.#property
-      : `(${this.#property}.case === ${literal(localName)} ? ${this.#property}.value : undefined)`;
+    return isInherited(localName)
+      ? `(hasOwn(message, ${literal(localName)}) ? ${this.#property} : undefined)`
+      : this.#property;
   }
 
   #set(): string {

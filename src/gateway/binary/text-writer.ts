@@ -19,6 +19,7 @@ const writeLongText: WriteText =
 /** Writes a text behind its length. A lone surrogate becomes U+FFFD, as protobuf-es writes it. */
 export function writeText(target: ByteTarget, text: unknown): void {
   if (typeof text !== "string") throw unsure;
+  // No test can tell: a short text that is written only once there is room for a longer one is the same.
   if (text.length < shortTextLength && writeAscii(target, text)) return;
   // Three bytes for each unit of UTF-16 at most, and five for the length.
   checkRoom(target, 5 + 3 * text.length);

@@ -80,6 +80,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
   { name: "a required field that is not set", desc: LegacySchema, init: {}, way: "left" },
   { name: "a required field", desc: LegacySchema, init: { name: "" }, way: "quick" },
   { name: "a default of proto2 that is set", desc: LegacySchema, init: { name: "a", number: 7 }, way: "quick" },
+  { name: "structs inside", init: { struct: { a: 1 }, structs: [{ b: 2 }] }, way: "quick" },
   {
     name: "a struct",
     desc: StructSchema,
