@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { gzipSync } from "node:zlib";
@@ -16,6 +15,7 @@ import { takeWindow } from "../../src/gateway/zlib/window-budget.ts";
 import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";
 import { exchangeHttp2 } from "../support/carriers/http2-connection.ts";
 import type { Address, Field, HttpRequest } from "../support/carriers/exchange.ts";
+import { startOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { within } from "../support/deadline.ts";
 import { startProxy } from "../support/gateway/proxy.ts";
 import { envelope, grpcAnswer, type Script, startScriptedServer } from "../support/gateway/scripted-http2-server.ts";
@@ -197,11 +197,8 @@ async function codeOfReadBody(): Promise<unknown> {
   const server = createServer((request, response) => {
     request.resume().on("end", () => gateway.handler(request, response));
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new TypeError("the server has no port");
-  await exchangeHttp1(address, water("{}"));
-  server.close();
+  await using started = await startOnLoopback(server);
+  await exchangeHttp1(started.address, water("{}"));
   return [...codes][0];
 }
 
@@ -259,14 +256,11 @@ async function codeOfBrokenConnection(): Promise<unknown> {
     report: (_error, { errorCode }) => reported.resolve(errorCode),
   });
   const listening = createTcpServer({ allowHalfOpen: true }, (socket) => void server.take(socket));
-  await once(listening.listen(0, "127.0.0.1"), "listening");
-  const address = listening.address();
-  if (address === null || typeof address === "string") throw new TypeError("the server has no port");
-  using connection = await openHttp1(address);
+  await using started = await startOnLoopback(listening);
+  using connection = await openHttp1(started.address);
   connection.request(get("/"));
   const code = await within(reported.promise, "the report");
   server.close();
-  listening.close();
   return code;
 }
 

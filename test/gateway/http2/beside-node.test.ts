@@ -1,33 +1,31 @@
-import { once } from "node:events";
-import { createServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
+import { createServer, type ServerHttp2Stream } from "node:http2";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/gateway/http2/index.ts";
 import type { Address, Field } from "../../support/carriers/exchange.ts";
 import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../../support/carriers/http2-frames.ts";
+import { type LoopbackServer, startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { type Engine, startEngine } from "../../support/http2/http2-engine.ts";
 import { answered, getHeader, resetWith } from "../../support/http2/http2-requests.ts";
 
 // Header sections at both servers of HTTP/2 that a gateway can be reached by.
 
 let own: Engine;
-let node: Http2Server;
+let node: LoopbackServer;
 
 beforeAll(async () => {
   own = await startEngine({ limits: { resets: 1_000_000 } });
-  node = createServer();
-  node.on("session", (session) => session.on("error", () => {}));
-  node.on("stream", (stream: ServerHttp2Stream) => {
+  const server = createServer();
+  server.on("session", (session) => session.on("error", () => {}));
+  server.on("stream", (stream: ServerHttp2Stream) => {
     stream.on("error", () => {}).resume();
     stream.on("end", () => void (stream.destroyed || stream.respond({ ":status": 200 }, { endStream: true })));
   });
-  node.listen(0, "127.0.0.1");
-  await once(node, "listening");
+  node = await startOnLoopback(server);
 });
 
 afterAll(async () => {
   await own[Symbol.asyncDispose]();
-  node.close();
-  await once(node, "close");
+  await node[Symbol.asyncDispose]();
 });
 
 // Each octet that means something somewhere, in each place of a header.
@@ -86,9 +84,7 @@ function reasonToRefuse(header: readonly Field[]): string | undefined {
 
 test("the engine refuses what node:http2 refuses, and beside it only what has a reason", async () => {
   const byOwn = await judge(own.address);
-  const bound = node.address();
-  if (bound === null || typeof bound === "string") throw new Error("the server has no port");
-  const byNode = await judge(bound);
+  const byNode = await judge(node.address);
   const differing = headers.filter((_, i) => byOwn[i]?.kind !== byNode[i]?.kind);
   expect(differing.length).toBeGreaterThan(0);
   for (const header of differing) {

@@ -18,7 +18,7 @@ import { withOpenTelemetry } from "../../../src/gateway/opentelemetry/index.ts";
 import { waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 import type { Field, HttpRequest } from "../../support/carriers/exchange.ts";
-import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { type RegisteredSdk, registerSdk } from "../../support/telemetry/register-sdk.ts";
 import { caller, reading, startTraced, traceparent } from "../../support/telemetry/traced-greenhouse.ts";
 
@@ -45,12 +45,11 @@ describe("a span is below", () => {
       const server = createServer((request, response) =>
         context.with(trace.setSpan(ROOT_CONTEXT, span), () => gateway.handler(request, response)),
       );
-      const { hostname, port } = new URL(await listenOnLoopback(server));
-      await exchange({ address: hostname, port: Number(port) }, "1.1", { ...reading, header: [traceparent] });
+      await using started = await startOnLoopback(server);
+      await exchange(started.address, "1.1", { ...reading, header: [traceparent] });
       await context.with(trace.setSpan(ROOT_CONTEXT, span), () =>
         gateway.fetch(new Request("http://plants.example/", { headers: [[...traceparent]] })),
       );
-      server.close();
     }
     const told = sdk.spans.map(({ name, kind, parentSpanContext }) => [
       name,

@@ -1,11 +1,10 @@
-import { once } from "node:events";
 import { createServer as createHttp2Server } from "node:http2";
-import { connect as connectTcp, createServer, type Socket } from "node:net";
+import { connect as connectTcp, createServer } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Gateway, ListenOptions } from "../../../src/gateway/index.ts";
 import { type Certificate, createCertificate } from "../carriers/certificate.ts";
 import type { Address } from "../carriers/exchange.ts";
-import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { type LoopbackServer, startOnLoopback } from "../carriers/listen-on-loopback.ts";
 
 /** What serves HTTP/2: the gateway itself, or a server of node:http2 in which its handler is mounted. */
 export const http2Servers = ["own", "mounted"] as const;
@@ -43,7 +42,11 @@ export async function listenForTests(
     return { address: await gateway.listen(options), openRequests, [Symbol.asyncDispose]: close };
   }
   const tunnel = await openTlsTunnel(await gateway.listen({ ...options, tls: certificate }), certificate);
-  return { address: tunnel.address, openRequests, [Symbol.asyncDispose]: () => close().finally(() => tunnel.close()) };
+  return {
+    address: tunnel.address,
+    openRequests,
+    [Symbol.asyncDispose]: () => close().finally(() => tunnel[Symbol.asyncDispose]()),
+  };
 }
 
 /** Mounts a gateway in a server of node:http2, in clear, which leaves it to the gateway to ask for bodies that wait. */
@@ -54,51 +57,26 @@ async function mount(gateway: Gateway): Promise<Listening> {
     open += 1;
     stream.once("close", () => (open -= 1));
   });
-  const { hostname, port } = new URL(await listenOnLoopback(server));
-  return {
-    address: { address: hostname, port: Number(port) },
-    openRequests: () => open,
-    async [Symbol.asyncDispose]() {
-      server.close();
-      await gateway.close();
-    },
-  };
-}
-
-/** A port for clients in clear whose bytes go on by TLS. */
-interface TlsTunnel {
-  readonly address: Address;
-  close(): void;
+  const { address, [Symbol.asyncDispose]: close } = await startOnLoopback(server);
+  return { address, openRequests: () => open, [Symbol.asyncDispose]: () => close().finally(() => gateway.close()) };
 }
 
 /**
  * Opens a tunnel to a server of TLS, so that whatever tests say in clear reaches it encrypted, with HTTP/2 by ALPN. Ends
  * and resets of one side are passed on to the other.
  */
-async function openTlsTunnel(to: Address, { cert }: Certificate): Promise<TlsTunnel> {
-  const open = new Set<Socket>();
+async function openTlsTunnel(to: Address, { cert }: Certificate): Promise<LoopbackServer> {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
-    open.add(near);
     near.once("data", (first: Buffer) => {
       const protocol = first.toString("latin1").startsWith("PRI") ? "h2" : "http/1.1";
       const raw = connectTcp({ host: to.address, port: to.port, noDelay: true, allowHalfOpen: true });
       const far = connectTls({ socket: raw, servername: "localhost", ca: cert, ALPNProtocols: [protocol] });
-      open.add(raw);
       far.write(first);
       near.pipe(far).pipe(near);
       far.on("error", () => undefined);
       near.on("error", () => raw.resetAndDestroy()).on("close", () => raw.destroy());
       raw.on("error", () => near.resetAndDestroy()).on("close", () => near.destroy());
     });
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the tunnel has no port");
-  return {
-    address,
-    close: () => {
-      server.close();
-      for (const socket of open) socket.destroy();
-    },
-  };
+  });
+  return await startOnLoopback(server);
 }

@@ -1,10 +1,10 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import type { Certificate } from "../carriers/certificate.ts";
+import { startOnLoopback } from "../carriers/listen-on-loopback.ts";
 
 /** A span as it came over the wire, by the field numbers that OTLP has published. */
 export interface ReceivedSpan {
@@ -52,22 +52,15 @@ export async function startOtlpReceiver(certificate?: Certificate): Promise<Otlp
     });
   };
   const server = certificate === undefined ? createServer(listener) : createTlsServer(certificate, listener);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const { baseUrl, [Symbol.asyncDispose]: close } = await startOnLoopback(server);
   const receiver: OtlpReceiver = {
-    url: `${certificate === undefined ? "http" : "https"}://127.0.0.1:${port}`,
+    url: certificate === undefined ? baseUrl : baseUrl.replace("http:", "https:"),
     spans,
     resources,
     metrics,
     requests,
     answer: (response) => void response.end(),
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    [Symbol.asyncDispose]: close,
   };
   return receiver;
 }
