@@ -1,42 +1,54 @@
 /**
- * What it costs to drop old deletion records, by turns those with idempotency keys, row by row, and those without, by
- * day: dropped records a second, and deletions of the same kind a second with 256 callers, alone and beside that.
+ * What it costs to drop old deletion records of PostgreSQL and SQLite, by turns those with idempotency keys and those
+ * without: dropped records a second, and deletions of the same kind a second with 256 callers, alone and beside that.
  * `npx node bench/storage/retention.ts [--records 200000] [--seconds 3] [--turns 3]`
  */
-import { migratePlants } from "../../src/plantstore/plants/index.ts";
+import { randomUUID } from "node:crypto";
+import { rmSync } from "node:fs";
+import { migratePlants, openSqliteStore } from "../../src/plantstore/plants/index.ts";
 import { Retention } from "../../src/plantstore/plants/postgres/all-plants/retention.ts";
 import { oneServerByDay } from "../../src/plantstore/plants/postgres/delete/one-server.ts";
 import { readServerUrl } from "../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../src/plantstore/plants/postgres/server/session.ts";
 import { deletionsKeptMsDefault } from "../../src/plantstore/plants/retention.ts";
+import { openDatabase } from "../../src/plantstore/plants/sqlite/database.ts";
+import { prepareDeleteBatch } from "../../src/plantstore/plants/sqlite/delete-batch.ts";
 import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
+import { createTempFolder } from "../../test/support/process/temp-folder.ts";
 import { numberFlags } from "../options.ts";
 import { median } from "../summary.ts";
+import type { Place } from "./stores.ts";
 import { type Alone, measureAlone } from "./subject.ts";
 
 const { records, seconds, turns } = numberFlags({ records: 200_000, seconds: 3, turns: 3 });
 const plants = 500_000;
+const batchSize = 1_000;
 
 /** Records of one kind, in a store of their own. */
 interface Shape {
   readonly name: string;
-  readonly url: string;
-  readonly hasKeys: boolean;
-  /** Where records are that are old enough to be dropped. */
-  readonly addOldSql: string;
+  readonly store: "postgres" | "sqlite";
+  readonly place: Place;
+  /** Empties the store, and fills it with all plants. */
+  readonly fill: () => Promise<void>;
+  /** Brings back the plants that are gone, and adds records that are old enough to be dropped. */
+  readonly addOld: () => Promise<void>;
+  /** Drops what is too old, and returns how many records a second. */
+  readonly dropOld: () => Promise<number>;
   readonly alone: Alone[];
   readonly beside: Alone[];
   readonly dropped: number[];
 }
 
 // The disk counts here.
+using folder = createTempFolder();
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=8GB"], { onDisk: true });
-const shapes = [await openKeyed(), await openByDay()];
+const shapes = [await openKeyed(), await openByDay(), onSqlite("SQLite, with keys", true), onSqlite("SQLite", false)];
 for (let turn = 0; turn < turns; turn++) {
   for (const shape of turn % 2 === 0 ? shapes : shapes.toReversed()) await measure(shape);
 }
 console.log(`${records} records dropped a turn, ${turns} turns; medians a second\n`);
-console.log("              deletions   p99 ms   beside   p99 ms    records dropped    times the deletions");
+console.log("                        deletions   p99 ms   beside   p99 ms    records dropped    times the deletions");
 for (const { name, alone, beside, dropped } of shapes) {
   const perS = median(alone.map((seen) => seen.perS));
   const loads = [alone, beside].flatMap((seen) => [
@@ -44,7 +56,7 @@ for (const { name, alone, beside, dropped } of shapes) {
     median(seen.map(({ latencyUs }) => latencyUs.p99)) / 1_000,
   ]);
   const cells = [...loads, median(dropped)].map((cell, i) => cell.toFixed(0).padStart([11, 9, 9, 9, 19][i] ?? 0));
-  console.log(`${name.padEnd(12)}${cells.join("")}   ${(median(dropped) / perS).toFixed(1)}`);
+  console.log(`${name.padEnd(22)}${cells.join("")}   ${(median(dropped) / perS).toFixed(1)}`);
 }
 
 async function openKeyed(): Promise<Shape> {
@@ -54,7 +66,7 @@ async function openKeyed(): Promise<Shape> {
     INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, idempotency_key)
     SELECT -id, now() - interval '100 days' + id * interval '0.1 ms', 'bench', id, gen_random_uuid(), gen_random_uuid()
     FROM generate_series(1, ${records}) AS id`;
-  return { name: "with keys", url, hasKeys: true, addOldSql, alone: [], beside: [], dropped: [] };
+  return onPostgres("PostgreSQL, with keys", { file: "", url, plants, hasKeys: true }, addOldSql);
 }
 
 async function openByDay(): Promise<Shape> {
@@ -68,27 +80,90 @@ async function openByDay(): Promise<Shape> {
       INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, by_day)
       SELECT -id, day + id * interval '0.1 ms', 'bench', id, gen_random_uuid(), true FROM generate_series(1, ${records}) AS id;
     END $$`;
-  return { name: "by day", url, hasKeys: false, addOldSql, alone: [], beside: [], dropped: [] };
+  return onPostgres("PostgreSQL, by day", { file: "", url, plants }, addOldSql);
 }
 
-async function measure(shape: Shape): Promise<void> {
-  const { url, hasKeys, addOldSql, alone, beside, dropped } = shape;
-  const place = { file: "", url, plants, hasKeys };
-  await runSql(
-    url,
-    `TRUNCATE plants, deletions; INSERT INTO plants SELECT generate_series(1, ${plants}); ANALYZE plants`,
-  );
-  alone.push(await measureAlone("postgres", place, seconds));
-  await runSql(url, addOldSql);
-  dropped.push(await dropOld(shape));
-  await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants}) ON CONFLICT DO NOTHING`);
-  await runSql(url, addOldSql);
+function onPostgres(name: string, place: Place, addOldSql: string): Shape {
+  const { url } = place;
+  const addPlantsSql = `INSERT INTO plants SELECT generate_series(1, ${plants}) ON CONFLICT DO NOTHING`;
+  return {
+    name,
+    store: "postgres",
+    place,
+    fill: async () => void (await runSql(url, `TRUNCATE plants, deletions; ${addPlantsSql}; ANALYZE plants`)),
+    addOld: async () => {
+      await runSql(url, addPlantsSql);
+      await runSql(url, addOldSql);
+    },
+    dropOld: () => dropOldOfPostgres(url),
+    alone: [],
+    beside: [],
+    dropped: [],
+  };
+}
+
+function onSqlite(name: string, hasKeys: boolean): Shape {
+  const file = folder.file(`${hasKeys}.db`);
+  return {
+    name,
+    store: "sqlite",
+    place: { file, url: "", plants, hasKeys },
+    fill: async () => {
+      rmSync(file, { force: true });
+      openDatabase({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } }).close();
+    },
+    addOld: async () => addOldToSqlite(file, hasKeys),
+    dropOld: () => dropOldOfSqlite(file),
+    alone: [],
+    beside: [],
+    dropped: [],
+  };
+}
+
+/** As a store of a hundred days ago has deleted. */
+function addOldToSqlite(file: string, hasKeys: boolean): void {
+  using db = openDatabase({ file });
+  db.exec(`
+    WITH RECURSIVE ids (id) AS (SELECT ${-records} UNION ALL SELECT id + 1 FROM ids WHERE id < ${plants})
+    INSERT OR IGNORE INTO plants SELECT id FROM ids WHERE id <> 0`);
+  const deleteBatch = prepareDeleteBatch(db);
+  const { now } = Date;
+  Date.now = () => now() - 100 * 86_400_000;
+  for (let id = -records; id < 0; id += batchSize) {
+    const ids = Array.from({ length: Math.min(batchSize, -id) }, (_, i) => BigInt(id + i));
+    const columns = { ids, subjects: ids.map(() => "bench"), requestIds: ids.map(String) };
+    deleteBatch(hasKeys ? { ...columns, keys: ids.map(() => `:${randomUUID()}`) } : columns);
+  }
+  Date.now = now;
+}
+
+async function measure({ store, place, fill, addOld, dropOld, alone, beside, dropped }: Shape): Promise<void> {
+  await fill();
+  alone.push(await measureAlone(store, place, seconds));
+  await addOld();
+  dropped.push(await dropOld());
+  await addOld();
   // The store drops them as soon as it is open.
-  beside.push(await measureAlone("postgres", place, seconds));
+  beside.push(await measureAlone(store, place, seconds));
 }
 
-/** Drops what is too old, and returns how many records a second. */
-async function dropOld({ url }: Shape): Promise<number> {
+async function dropOldOfSqlite(file: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const store = await openSqliteStore({
+    file,
+    onUpkeep: (upkeep) => {
+      if (upkeep.kind === "records-dropped") resolve((upkeep.count / upkeep.lastedMs) * 1_000);
+      else reject(new Error(`${upkeep.kind}: nothing was dropped`));
+    },
+  });
+  try {
+    return await promise;
+  } finally {
+    await store.close();
+  }
+}
+
+async function dropOldOfPostgres(url: string): Promise<number> {
   const told = Promise.withResolvers<number>();
   const begunMs = performance.now();
   const retention = new Retention(new Session(readServerUrl(url)), {
