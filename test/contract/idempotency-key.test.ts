@@ -53,6 +53,13 @@ describe("a server", () => {
     expect(seenAnswer(carriage.format, answer)).toStrictEqual(expectedAnswer(carriage.format, want));
   };
 
+  /** The keys that are kept with the records of these plants. */
+  const keysOf = (...plants: readonly bigint[]): unknown[] => {
+    const sql = `SELECT keys.idempotency_key AS key FROM deletions LEFT JOIN idempotency_keys AS keys USING (seq)
+                 WHERE plant_id IN (${plants.join()}) ORDER BY seq`;
+    return readSqlite(file, sql).map(({ key }) => key);
+  };
+
   const rows = carriages.map((carriage, i) => ({ carriage, plant: BigInt(2 * i + 1) }));
 
   test.each(rows)("answers a repeated call as the first time, $carriage.name", async ({ carriage, plant }) => {
@@ -64,10 +71,7 @@ describe("a server", () => {
     await ask(carriage, plant, taken, bob, key);
     await ask(carriage, plant + 1n, ok, bob);
     expect(log.text()).not.toContain("key of");
-    expect(readSqlite(file, `SELECT * FROM deletions WHERE plant_id IN (${plant}, ${plant + 1n})`)).toMatchObject([
-      { plant_id: plant, idempotency_key: `:key of "${plant}"` },
-      { plant_id: plant + 1n, idempotency_key: null },
-    ]);
+    expect(keysOf(plant, plant + 1n)).toEqual([`:key of "${plant}"`, null]);
   });
 
   test("answers over one protocol what was done over another", async () => {
@@ -86,10 +90,7 @@ describe("a server", () => {
     await ask(carriage, 99n, ok, ann, key);
     await ask(carriage, 97n, ok, annOfOne, key);
     await ask(carriage, 98n, taken, annOfOne, key);
-    expect(readSqlite(file, "SELECT idempotency_key FROM deletions WHERE plant_id IN (97, 99)")).toMatchObject([
-      { idempotency_key: `${hash("sha256", "one", "base64url")}:of an issuer` },
-      { idempotency_key: ":of an issuer" },
-    ]);
+    expect(keysOf(97n, 99n)).toEqual([`${hash("sha256", "one", "base64url")}:of an issuer`, ":of an issuer"]);
   });
 
   test("lets pages of other origins send a key", async () => {

@@ -72,7 +72,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   };
 }
 
-/** A trigger has silently skipped the record of a deletion, as RAISE(IGNORE) does. */
+/** A trigger has silently skipped the record of a deletion, or its key, as RAISE(IGNORE) does. */
 class RecordRefused extends Error {}
 
 /** How a part of a batch ended. A refused part has done nothing. */
@@ -91,10 +91,12 @@ function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, delete
   const record = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
   );
-  const recordWithKey = db.prepare(
-    "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, idempotency_key) VALUES (?, ?, ?, ?, ?, ?)",
-  );
-  const findKey = db.prepare("SELECT plant_id, subject FROM deletions WHERE idempotency_key = ?");
+  const keepKey = db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
+  // A key is worth something only with its record: it may be dropped later. The key of an old record is in the record.
+  const findKey = db.prepare(`
+    SELECT plant_id, subject FROM idempotency_keys AS keys JOIN deletions USING (seq, deleted_at)
+    WHERE keys.idempotency_key = ?1
+    UNION ALL SELECT plant_id, subject FROM deletions WHERE idempotency_key = ?1`);
 
   return (batch, i, deletedAt, number) => {
     const id = batch.ids[i] ?? null;
@@ -108,11 +110,9 @@ function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, delete
     }
     // RAISE(IGNORE) keeps a plant silently.
     if (deletePlant.run(id).changes === 0n) return findPlant.get(id) === undefined ? false : "kept";
-    const { changes } =
-      key === undefined
-        ? record.run(id, deletedAt, subject, requestId, number)
-        : recordWithKey.run(id, deletedAt, subject, requestId, number, key);
-    if (changes === 0n) throw new RecordRefused();
+    const isRecorded = record.run(id, deletedAt, subject, requestId, number).changes !== 0n;
+    const isKeyKept = isRecorded && (key === undefined || keepKey.run(key, deletedAt).changes !== 0n);
+    if (!isKeyKept) throw new RecordRefused();
     return true;
   };
 }

@@ -19,4 +19,14 @@ export const migrations: readonly string[] = [
   // The index has no entries for deletions without a key, which pay nothing for it.
   `ALTER TABLE deletions ADD COLUMN idempotency_key TEXT;
    CREATE UNIQUE INDEX deletions_by_key ON deletions (idempotency_key) WHERE idempotency_key IS NOT NULL;`,
+  // Keys are random, so an index of the records writes another page for each record that is dropped. Keys of a table of
+  // their own can be dropped later, a page at a time. Those that are in the records stay there until these are dropped:
+  // to move millions would keep a server from starting. swept_keys has where the last slice of keys ended.
+  `CREATE TABLE idempotency_keys (
+     idempotency_key TEXT PRIMARY KEY,
+     seq INTEGER NOT NULL,
+     deleted_at INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE swept_keys (up_to TEXT NOT NULL) STRICT;
+   INSERT INTO swept_keys VALUES ('');`,
 ];

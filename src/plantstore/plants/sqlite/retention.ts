@@ -1,10 +1,14 @@
 import type { DatabaseSync } from "node:sqlite";
 import { retentionIntervalMs } from "../retention.ts";
 import { type OnUpkeep, tellOfDropped } from "../upkeep.ts";
+import { prepareKeySweep } from "./key-sweep.ts";
 import { fileProblemOf } from "./problem.ts";
 import { runInTransaction } from "./transaction.ts";
 
-/** Rows per transaction: 15 ms for those with keys, during which no deletion is committed. */
+/**
+ * Records per transaction: 2 ms with the keys that are swept, and 15 ms where the records have their keys, during which
+ * no deletion is committed.
+ */
 export const sliceMax = 1_000;
 
 /**
@@ -24,11 +28,17 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       SELECT seq FROM deletions
       WHERE deleted_at < ? AND seq < (SELECT max(seq) FROM deletions)
       ORDER BY deleted_at LIMIT ${sliceMax})`);
+  const sweepKeys = prepareKeySweep(db);
+  const dropSlice = (before: number): number => {
+    const changes = Number(drop.run(before).changes);
+    if (changes > 0) sweepKeys(changes);
+    return changes;
+  };
   return (nowMs) => {
     if (count === 0) begunMs = performance.now();
     let problem: string | undefined;
     try {
-      const changes = Number(runInTransaction(db, () => drop.run(nowMs - keptMs)).changes);
+      const changes = runInTransaction(db, () => dropSlice(nowMs - keptMs));
       count += changes;
       if (changes === sliceMax) return 0;
     } catch (fault) {

@@ -80,7 +80,54 @@ describe("committing a batch", () => {
       ],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([1n, 2n, 3n, 6n, 7n, 8n]);
-    expect(idsIn(db, "SELECT idempotency_key AS id FROM deletions ORDER BY seq")).toEqual(["used", null, "new"]);
+    const keysKept =
+      "SELECT k.idempotency_key AS id FROM deletions LEFT JOIN idempotency_keys AS k USING (seq) ORDER BY seq";
+    expect(idsIn(db, keysKept)).toEqual(["used", null, "new"]);
+    db.close();
+  });
+
+  test.each([
+    {
+      name: "is found in its record, where an older release has put it",
+      sql: `INSERT INTO deletions VALUES (7, 1, 5, '${"s".repeat(2_000)}', '', 1, 'used')`,
+      outcome: false,
+      otherEnds: [{ index: 0, end: "replayed" }],
+    },
+    {
+      name: "is new when its record is gone",
+      sql: "INSERT INTO idempotency_keys VALUES ('used', 7, 5)",
+      outcome: true,
+    },
+    {
+      name: "is new when the number of its record is that of another one",
+      sql: `INSERT INTO deletions VALUES (7, 1, 6, '', '', 1, NULL); INSERT INTO idempotency_keys VALUES ('used', 7, 5)`,
+      outcome: true,
+    },
+  ])("a key $name, and belongs to that plant from then on", ({ sql, outcome, otherEnds = [] }) => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
+    db.exec(sql);
+    const deleteBatch = prepareDeleteBatch(db);
+    const keys = ["used"];
+    expect(deleteBatch({ ...batchOf(1n), keys })).toEqual({ kind: "committed", outcomes: [outcome], otherEnds });
+    expect(deleteBatch({ ...batchOf(1n), keys }).otherEnds).toEqual([{ index: 0, end: "replayed" }]);
+    expect(deleteBatch({ ...batchOf(2n), keys }).otherEnds).toEqual([{ index: 0, end: "key-taken" }]);
+    expect(idsIn(db, "SELECT id FROM plants")).toEqual(outcome ? [2n] : [1n, 2n]);
+    db.close();
+  });
+
+  test("keeps a plant whose key a trigger silently skips", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
+    db.exec(`CREATE TRIGGER keep BEFORE INSERT ON idempotency_keys WHEN new.idempotency_key = 'no'
+             BEGIN SELECT RAISE(IGNORE); END`);
+    expect(prepareDeleteBatch(db)({ ...batchOf(1n, 2n, 3n), keys: ["yes", "no", undefined] })).toEqual({
+      kind: "committed",
+      outcomes: [true, false, true],
+      otherEnds: keptAt(1),
+    });
+    expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
+    expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 3n]);
     db.close();
   });
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { openDatabase } from "../../../../src/plantstore/plants/sqlite/database.ts";
+import { prepareDeleteBatch } from "../../../../src/plantstore/plants/sqlite/delete-batch.ts";
 import type { OnUpkeep, Upkeep } from "../../../../src/plantstore/plants/upkeep.ts";
 import { prepareRetention } from "../../../../src/plantstore/plants/sqlite/retention.ts";
 import { openSqliteStore } from "../../../../src/plantstore/plants/sqlite/store.ts";
@@ -35,9 +36,12 @@ describe("dropping old deletion records", () => {
     { name: "drops what is older than the moment", deletedAt: [10, 20, 30, 40], before: 30, left: [30, 40] },
     { name: "keeps the newest record however old it is", deletedAt: [10, 20], before: 30, left: [20] },
     { name: "has nothing to drop in an empty record", deletedAt: [], before: 30, left: [] },
-  ])("$name", ({ deletedAt, before, left }) => {
+    { name: "drops by time when a clock was ahead", deletedAt: [10, 90, 20, 40], before: 30, left: [90, 40] },
+    { name: "drops by time when a clock was set back", deletedAt: [90, -10, 20, 91], before: 30, left: [90, 91] },
+  ])("$name, records and their keys", ({ deletedAt, before, left }) => {
     using folder = createTempFolder();
     const db = databaseWith(folder.file("plants.db"), deletedAt);
+    db.exec("INSERT INTO idempotency_keys SELECT 'key ' || seq, seq, deleted_at FROM deletions");
     const upkeep = recorded();
     const begunMs = performance.now();
     expect(prepareRetention(db, 100, upkeep.record)(before + 100)).toBe(intervalMs);
@@ -47,8 +51,63 @@ describe("dropping old deletion records", () => {
     expect(upkeep.reports).toEqual(
       count === 0 ? [] : [{ kind: "records-dropped", count, lastedMs: expect.any(Number) }],
     );
-    const rows = db.prepare("SELECT deleted_at FROM deletions ORDER BY seq").all();
-    expect(rows).toEqual(left.map((time) => ({ deleted_at: BigInt(time) })));
+    for (const table of ["deletions", "idempotency_keys"]) {
+      const rows = db.prepare(`SELECT deleted_at FROM ${table} ORDER BY seq`).all();
+      expect(rows).toEqual(left.map((time) => ({ deleted_at: BigInt(time) })));
+    }
+    db.close();
+  });
+
+  test("drops keys in their order, and goes on where a process before it has ended", () => {
+    using folder = createTempFolder();
+    const db = databaseWith(
+      folder.file("plants.db"),
+      Array.from({ length: 10_000 }, (_, i) => i),
+    );
+    db.exec(`INSERT INTO idempotency_keys
+             SELECT format('%05d', deleted_at * 7919 % 10000), seq, deleted_at FROM deletions`);
+    const keysOf = (which: string): number =>
+      Number(db.prepare(`SELECT count(*) AS keys FROM idempotency_keys WHERE ${which}`).get()?.["keys"]);
+    const left: number[] = [];
+    for (let slice = 1; slice <= 5; slice++) {
+      prepareRetention(db, 0, () => {})(5_000);
+      left.push(keysOf(`deleted_at < ${slice} * 1000`));
+    }
+    // Four keys are passed for each record: first four tenths of all, and always what has waited for longest.
+    expect(left[0]).toBeGreaterThan(500);
+    expect(Math.max(...left)).toBeLessThan(1_250);
+    expect(keysOf("deleted_at >= 5000")).toBe(5_000);
+    // Without a record to drop, nothing is written.
+    const written = db.prepare("SELECT total_changes() AS rows");
+    const before = written.get();
+    prepareRetention(db, 0, () => {})(5_000);
+    expect(written.get()).toEqual(before);
+    db.close();
+  });
+
+  test("gives a key back once its record is dropped, whatever the clock does until then", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 4n } });
+    const clock = vi.spyOn(Date, "now");
+    const deleteBatch = prepareDeleteBatch(db);
+    const drop = prepareRetention(db, hourMs, () => {});
+    const endAt = (nowMs: number, id: bigint, key: string): unknown => {
+      clock.mockReturnValue(nowMs);
+      drop(nowMs);
+      const { outcomes, otherEnds } = deleteBatch({ ids: [id], subjects: [""], requestIds: [""], keys: [key] });
+      return otherEnds[0]?.end ?? outcomes[0];
+    };
+    const firstMs = 10 * hourMs;
+    expect(endAt(firstMs, 1n, "key")).toBe(true);
+    expect(endAt(firstMs - 5 * hourMs, 2n, "early")).toBe(true);
+    expect(endAt(firstMs - 4 * hourMs, 3n, "key")).toBe("key-taken");
+    expect(endAt(firstMs + hourMs, 1n, "key")).toBe("replayed");
+    expect(endAt(firstMs + hourMs, 3n, "key")).toBe("key-taken");
+    expect(endAt(firstMs + hourMs, 3n, "newest")).toBe(true);
+    expect(endAt(firstMs + hourMs + 1, 4n, "key")).toBe(true);
+    expect(endAt(firstMs + hourMs + 1, 4n, "key")).toBe("replayed");
+    expect(endAt(firstMs - 5 * hourMs, 1n, "key")).toBe("key-taken");
+    clock.mockRestore();
     db.close();
   });
 
