@@ -137,7 +137,9 @@ test("a defect of ours ends the connection before the request that came with it,
 
 test("a client that has reset its connection is noticed behind requests that fill what is read ahead", async () => {
   const gone = Promise.withResolvers<void>();
+  let requests = 0;
   using ends = await openEnds(Buffer.of(), 1000, (asked) => {
+    requests += 1;
     asked.receiver = { ...receiver, onGone: gone.resolve };
   });
   ends.client.write(Buffer.alloc(200_000, "GET / HTTP/1.1\r\nhost: x\r\n\r\n"));
@@ -149,6 +151,26 @@ test("a client that has reset its connection is noticed behind requests that fil
   };
   await expect.poll(look).toBe(true);
   await within(gone.promise, "the receiver to be told");
+  // However its call ends, none of the others is begun.
+  ends.connection.answer(200, [], Buffer.of());
+  await new Promise(setImmediate);
+  expect(requests).toBe(1);
+});
+
+test("what waits of an answer is let go with its client, although its call goes on", async () => {
+  let piece: WeakRef<Uint8Array> | undefined;
+  using ends = await openEnds(Buffer.alloc(16 * 1024 * 1024), 1000, (asked) => {
+    const page = Buffer.alloc(16_000_000);
+    piece = new WeakRef(page);
+    asked.begin(200, []);
+    asked.write(page);
+  });
+  ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  await expect.poll(() => ends.budget.bytes).toBeGreaterThan(0);
+  ends.client.resetAndDestroy();
+  await expect.poll(() => ends.budget.bytes).toBe(0);
+  collectGarbage();
+  expect(piece?.deref()).toBeUndefined();
 });
 
 test.each(["close", "keep-alive"])(
@@ -335,9 +357,13 @@ test("a client that has ended its side is not given up while it is sent more of 
     asked.begin(200, []);
   });
   const { client, socket, connection } = ends;
-  const ended = once(socket, "end");
-  client.end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const [come, ended] = [once(socket, "data"), once(socket, "end")];
+  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  await within(come, "the request");
+  for (let looks = 0; looks < 3; looks += 1) connection.look(performance.now());
+  client.end();
   await within(ended, "the end of the client's side");
+  connection.look(performance.now());
   for (let looks = 0; looks < 3; looks += 1) {
     connection.write(Buffer.from("plant"));
     connection.look(performance.now());
