@@ -45,7 +45,10 @@ export async function listenForTests(
   return {
     address: tunnel.address,
     openRequests,
-    [Symbol.asyncDispose]: () => close().finally(() => tunnel[Symbol.asyncDispose]()),
+    async [Symbol.asyncDispose]() {
+      await close();
+      await tunnel[Symbol.asyncDispose]();
+    },
   };
 }
 
@@ -58,7 +61,14 @@ async function mount(gateway: Gateway): Promise<Listening> {
     stream.once("close", () => (open -= 1));
   });
   const { address, [Symbol.asyncDispose]: close } = await startOnLoopback(server);
-  return { address, openRequests: () => open, [Symbol.asyncDispose]: () => close().finally(() => gateway.close()) };
+  return {
+    address,
+    openRequests: () => open,
+    async [Symbol.asyncDispose]() {
+      await close();
+      await gateway.close();
+    },
+  };
 }
 
 /**
