@@ -13,6 +13,7 @@ import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
 import { createCertificate } from "../../../support/carriers/certificate.ts";
+import { within } from "../../../support/deadline.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import {
   cancelWaitsForStandby,
@@ -206,6 +207,14 @@ describe("a session", () => {
     mute.close();
   });
 
+  test("tries a host that resets its connection in no other way", async () => {
+    let connections = 0;
+    await using way = await listenOnPort(createServer((socket) => (connections++, socket.resetAndDestroy())));
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));
+    await expect(session.connect()).rejects.toMatchObject({ code: "ECONNRESET" });
+    expect(connections).toBe(1);
+  });
+
   test("is closed when its connection is, and not before", async () => {
     const reports: string[] = [];
     await using way = await listenOnPort(
@@ -328,6 +337,15 @@ describe("a session", () => {
     };
     await (isAlone === true ? withoutStandby(url, askUntilInTime) : askUntilInTime());
     await session.close();
+  });
+
+  test("is closed although the network is silent", async () => {
+    const url = await server.createSchema();
+    await using proxy = await startCuttingProxy(server.socketFolder, port);
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
+    await session.connect();
+    proxy.freeze();
+    await within(session.close(), "the end of the connection");
   });
 
   test.each(["SELECT 1", "SELECT 1 / 0"])("stops the timer of a statement with its answer: %s", async (sql) => {
@@ -520,6 +538,8 @@ describe("a session", () => {
       );
       await Promise.all([rejection, expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([])]);
     });
+    // There is no doubt about what comes next.
+    await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
     await session.close();
   });
 });

@@ -244,6 +244,7 @@ export class Session {
   async #letGoOf(client: Client, isTaken: Promise<boolean>): Promise<void> {
     this.#forget(client);
     await isTaken;
+    // No test can tell: it would be cut off a moment later, without a word to the server.
     void disconnect(client);
   }
 
