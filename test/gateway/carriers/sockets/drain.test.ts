@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { connect as connectTcp } from "node:net";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createGateway } from "../../../../src/gateway/index.ts";
 import { within } from "../../../support/deadline.ts";
 import { type Field, fieldValue } from "../../../support/carriers/exchange.ts";
@@ -42,6 +42,15 @@ test("a gateway that is drained before it listens leaves nothing open", async ()
 });
 
 describe("a drain", () => {
+  test("waits for nothing where there is no connection", async () => {
+    const gateway = createGateway({ routes: () => {} });
+    await gateway.listen();
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    onTestFinished(() => timers.mockRestore());
+    await gateway.drain(60_000);
+    expect(timers).not.toHaveBeenCalled();
+  });
+
   test("lets a call in flight finish, and tells HTTP/2 clients to go away", async () => {
     const slow = Promise.withResolvers<{ note: string }>();
     const started = Promise.withResolvers<void>();
