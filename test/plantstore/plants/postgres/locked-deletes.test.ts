@@ -28,6 +28,7 @@ function openLocked(
 ) {
   const attempts: (readonly bigint[])[] = [];
   const limitsMs: number[] = [];
+  let running = 0;
   const locked: LockedDeletes = new LockedDeletes({
     batchMax: 100,
     waitingMax: 100,
@@ -36,6 +37,10 @@ function openLocked(
     commit: async (batch, untilMs) => {
       attempts.push(batch.map(({ id }) => id));
       limitsMs.push(untilMs);
+      // One after the other, on one connection.
+      expect(++running).toBe(1);
+      await Promise.resolve();
+      running--;
       return commit(batch);
     },
   });

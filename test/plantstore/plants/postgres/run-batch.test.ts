@@ -103,6 +103,7 @@ describe("a batch that fails", () => {
   // A caller may rely on being told that nothing was done; whether the server is well decides about readiness.
   test.each([
     { sqlStates: ["42P01"], answers: away, server: "refusing" },
+    { sqlStates: ["57014", "42P01"], answers: away, server: "refusing" },
     { sqlStates: ["XX000", "42P01"], answers: unknown, server: "refusing" },
     { sqlStates: ["XX000", "40001", "53100", "42P01"], answers: unknown, server: "refusing" },
   ])("with $sqlStates is given up: $answers", async ({ sqlStates, ...givenUp }) => {
