@@ -1,42 +1,74 @@
 import type { RateFigures } from "./figures.ts";
 import { pacedLoad } from "./load/h2load.ts";
-import type { Scenario, Subject } from "./scenarios.ts";
+import type { Load, LoadResult } from "./load/load.ts";
+import type { Scenario } from "./scenarios.ts";
 import { startServer } from "./server-process.ts";
+import { median } from "./summary.ts";
 
 /** Requests a second that are offered, one rate after the other, until a server does not keep up. */
 const rates = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000];
 
 const warmUpS = 2;
-const stepS = 1;
+
+/**
+ * Turns of a second for each server at a rate. h2load sends on all connections at the same moment: at the lowest rate one
+ * of 78 bursts is more than a hundredth of the requests, so that a single disturbance decides the p99 of a turn.
+ */
+const turns = 7;
+const turnS = 1;
 
 /** A server that answers fewer than this share of the requests that are due does not keep up. */
 const keptUp = 0.95;
 
-/** Measures the latency of some servers of a scenario at one rate after the other. Needs h2load. */
+interface Measured extends RateFigures {
+  readonly port: number;
+  readonly steps: RateFigures["steps"][number][];
+}
+
+/**
+ * Measures the latency of some servers of a scenario at one rate after the other: medians over turns, in each of which
+ * every server has its own. Needs h2load.
+ */
 export async function measureRates(
   { subjects, shape, load }: Scenario,
   names: readonly string[],
 ): Promise<readonly RateFigures[]> {
-  const seen: RateFigures[] = [];
-  for (const subject of subjects.filter(({ name }) => names.includes(name))) {
-    const server = await startServer(subject.program, subject.environment);
-    try {
-      await load(server.port, warmUpS);
-      seen.push({ name: subject.name, steps: await measureSteps(subject, server.port, shape) });
-    } finally {
-      await server.stop();
+  await using stack = new AsyncDisposableStack();
+  const all: Measured[] = [];
+  for (const { name, program, environment } of subjects.filter((subject) => names.includes(subject.name))) {
+    const server = await startServer(program, environment);
+    stack.defer(() => server.stop());
+    await load(server.port, warmUpS);
+    all.push({ name, port: server.port, steps: [] });
+  }
+  let keepingUp: readonly Measured[] = all;
+  for (const rate of rates) {
+    const seen = await takeTurns(keepingUp, pacedLoad(shape, rate));
+    keepingUp = keepingUp.filter((one) => {
+      const results = seen.get(one) ?? [];
+      const middle = (figure: (result: LoadResult) => number): number => median(results.map(figure));
+      if (middle(({ requests, durationS }) => requests / durationS) < rate * keptUp) return false;
+      const latencyUs = {
+        p50: middle((result) => result.latencyUs.p50),
+        p99: middle((result) => result.latencyUs.p99),
+      };
+      one.steps.push({ requestsPerS: rate, latencyUs });
+      return true;
+    });
+  }
+  return all.map(({ name, steps }) => ({ name, steps }));
+}
+
+/** Loads the servers by turns, in the opposite order from turn to turn. */
+async function takeTurns(servers: readonly Measured[], load: Load): Promise<Map<Measured, LoadResult[]>> {
+  const seen = new Map(servers.map((one) => [one, new Array<LoadResult>()]));
+  for (let turn = 0; turn < turns; turn += 1) {
+    for (const one of turn % 2 === 0 ? servers : servers.toReversed()) {
+      const result = await load(one.port, turnS);
+      const { requests, failures } = result;
+      if (failures > requests / 500) throw new Error(`${one.name}: ${failures} of ${requests} requests failed`);
+      seen.get(one)?.push(result);
     }
   }
   return seen;
-}
-
-async function measureSteps(subject: Subject, port: number, shape: Scenario["shape"]): Promise<RateFigures["steps"]> {
-  const steps = [];
-  for (const rate of rates) {
-    const { requests, failures, durationS, latencyUs } = await pacedLoad(shape, rate)(port, stepS);
-    if (failures > requests / 500) throw new Error(`${subject.name}: ${failures} of ${requests} requests failed`);
-    if (requests / durationS < rate * keptUp) return steps;
-    steps.push({ requestsPerS: rate, latencyUs });
-  }
-  return steps;
 }
