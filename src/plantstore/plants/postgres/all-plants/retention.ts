@@ -6,8 +6,8 @@ import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
-// Rows per transaction: some ten milliseconds and up to five megabytes of the log, too few to hold up a standby. Of five thousand,
-// half as many are dropped in a second, because each slice waits for the disk.
+// Rows per transaction: some ten milliseconds and up to five megabytes of the log, too few to hold up a standby. Of five
+// thousand, half as many are dropped in a second, because each slice waits for the disk.
 const sliceMax = 20_000;
 
 // How often a lock on a table is tried to get, and the milliseconds in between, in which deletions go on. What is locked
