@@ -1,6 +1,7 @@
 /**
  * What it costs to drop old deletion records of PostgreSQL and SQLite, by turns those with idempotency keys and those
- * without: dropped records a second, and deletions of the same kind a second with 256 callers, alone and beside that.
+ * without: dropped records a second, and deletions of the same kind a second with 256 callers, beside as many records
+ * that are kept, and while they are dropped.
  * `npx node bench/storage/retention.ts [--records 200000] [--seconds 3] [--turns 3]`
  */
 import { randomUUID } from "node:crypto";
@@ -31,8 +32,8 @@ interface Shape {
   readonly place: Place;
   /** Empties the store, and fills it with all plants. */
   readonly fill: () => Promise<void>;
-  /** Brings back the plants that are gone, and adds records that are old enough to be dropped. */
-  readonly addOld: () => Promise<void>;
+  /** Brings back the plants that are gone, and adds records of so many days ago. */
+  readonly addRecords: (daysAgo: number) => Promise<void>;
   /** Drops what is too old, and returns how many records a second. */
   readonly dropOld: () => Promise<number>;
   readonly alone: Alone[];
@@ -62,28 +63,28 @@ for (const { name, alone, beside, dropped } of shapes) {
 async function openKeyed(): Promise<Shape> {
   const url = await postgres.createSchema();
   await migratePlants({ kind: "postgres", url });
-  const addOldSql = `
+  const addSql = (daysAgo: number): string => `
     INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, idempotency_key)
-    SELECT -id, now() - interval '100 days' + id * interval '0.1 ms', 'bench', id, gen_random_uuid(), gen_random_uuid()
+    SELECT -id, now() - interval '${daysAgo} days' + id * interval '0.1 ms', 'bench', id, gen_random_uuid(), gen_random_uuid()
     FROM generate_series(1, ${records}) AS id`;
-  return onPostgres("PostgreSQL, with keys", { file: "", url, plants, hasKeys: true }, addOldSql);
+  return onPostgres("PostgreSQL, with keys", { file: "", url, plants, hasKeys: true }, addSql);
 }
 
 async function openByDay(): Promise<Shape> {
   const url = await postgres.createSchema();
   await migratePlants({ kind: "postgres", url });
-  const addOldSql = `
-    DO $$ DECLARE day timestamptz := date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '100 days';
+  const addSql = (daysAgo: number): string => `
+    DO $$ DECLARE day timestamptz := date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '${daysAgo} days';
     BEGIN
-      EXECUTE format('CREATE TABLE %I PARTITION OF deletions_by_day FOR VALUES FROM (%L) TO (%L)',
+      EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF deletions_by_day FOR VALUES FROM (%L) TO (%L)',
         to_char(day AT TIME ZONE 'UTC', '"deletions_"YYYYMMDD'), day, day + interval '1 day');
       INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, by_day)
       SELECT -id, day + id * interval '0.1 ms', 'bench', id, gen_random_uuid(), true FROM generate_series(1, ${records}) AS id;
     END $$`;
-  return onPostgres("PostgreSQL, by day", { file: "", url, plants }, addOldSql);
+  return onPostgres("PostgreSQL, by day", { file: "", url, plants }, addSql);
 }
 
-function onPostgres(name: string, place: Place, addOldSql: string): Shape {
+function onPostgres(name: string, place: Place, addSql: (daysAgo: number) => string): Shape {
   const { url } = place;
   const addPlantsSql = `INSERT INTO plants SELECT generate_series(1, ${plants}) ON CONFLICT DO NOTHING`;
   return {
@@ -91,9 +92,9 @@ function onPostgres(name: string, place: Place, addOldSql: string): Shape {
     store: "postgres",
     place,
     fill: async () => void (await runSql(url, `TRUNCATE plants, deletions; ${addPlantsSql}; ANALYZE plants`)),
-    addOld: async () => {
+    addRecords: async (daysAgo) => {
       await runSql(url, addPlantsSql);
-      await runSql(url, addOldSql);
+      await runSql(url, addSql(daysAgo));
     },
     dropOld: () => dropOldOfPostgres(url),
     alone: [],
@@ -112,7 +113,7 @@ function onSqlite(name: string, hasKeys: boolean): Shape {
       rmSync(file, { force: true });
       openDatabase({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } }).close();
     },
-    addOld: async () => addOldToSqlite(file, hasKeys),
+    addRecords: async (daysAgo) => addToSqlite(file, hasKeys, daysAgo),
     dropOld: () => dropOldOfSqlite(file),
     alone: [],
     beside: [],
@@ -120,15 +121,15 @@ function onSqlite(name: string, hasKeys: boolean): Shape {
   };
 }
 
-/** As a store of a hundred days ago has deleted. */
-function addOldToSqlite(file: string, hasKeys: boolean): void {
+/** As a store of that day has deleted. */
+function addToSqlite(file: string, hasKeys: boolean, daysAgo: number): void {
   using db = openDatabase({ file });
   db.exec(`
     WITH RECURSIVE ids (id) AS (SELECT ${-records} UNION ALL SELECT id + 1 FROM ids WHERE id < ${plants})
     INSERT OR IGNORE INTO plants SELECT id FROM ids WHERE id <> 0`);
   const deleteBatch = prepareDeleteBatch(db);
   const { now } = Date;
-  Date.now = () => now() - 100 * 86_400_000;
+  Date.now = () => now() - daysAgo * 86_400_000;
   for (let id = -records; id < 0; id += batchSize) {
     const ids = Array.from({ length: Math.min(batchSize, -id) }, (_, i) => BigInt(id + i));
     const columns = { ids, subjects: ids.map(() => "bench"), requestIds: ids.map(String) };
@@ -137,12 +138,15 @@ function addOldToSqlite(file: string, hasKeys: boolean): void {
   Date.now = now;
 }
 
-async function measure({ store, place, fill, addOld, dropOld, alone, beside, dropped }: Shape): Promise<void> {
+async function measure({ store, place, fill, addRecords, dropOld, alone, beside, dropped }: Shape): Promise<void> {
   await fill();
+  // As many records, which are kept: the disk has as much to write of them.
+  await addRecords(10);
   alone.push(await measureAlone(store, place, seconds));
-  await addOld();
+  await fill();
+  await addRecords(100);
   dropped.push(await dropOld());
-  await addOld();
+  await addRecords(100);
   // The store drops them as soon as it is open.
   beside.push(await measureAlone(store, place, seconds));
 }
