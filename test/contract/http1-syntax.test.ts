@@ -57,7 +57,10 @@ const targetRows: readonly Row[] = [
     "HTTP/1.0 that asks for the connection to stay": ofHttp10("connection: Keep-Alive\r\n"),
     "16 empty lines before it": withLine(`${"\r\n".repeat(16)}DELETE /plants/7 HTTP/1.1`),
   }),
-  ...closes("deleted", { "HTTP/1.0, which has no Host": ofHttp10("") }),
+  ...closes("deleted", {
+    "HTTP/1.0, which has no Host": ofHttp10(""),
+    "an expectation of HTTP/1.0, which is ignored": ofHttp10("expect: the-moon\r\n"),
+  }),
   ...staysOpen(badTarget, {
     "an absolute form without a host": withLine("DELETE http:///plants/7 HTTP/1.1"),
     "an absolute form with a password": withLine("DELETE http://u:p@x/plants/7 HTTP/1.1"),
@@ -117,6 +120,7 @@ const bodyRows: readonly Row[] = [
     "an empty body in chunks": inChunks("0\r\n\r\n"),
     "an empty body in chunks with a trailer": inChunks("0\r\nx: y\r\n\r\n"),
     "an empty body in chunks with an extension": inChunks('0;a;b="c \\" \xe9";d=e\r\n\r\n'),
+    "chunk extensions as large as they may be": inChunks(`0;${"x".repeat(16 * 1024 - 1)}\r\n\r\n`),
     "an empty body in chunks in capitals": withFields("Transfer-Encoding: CHUNKED", "000\r\n\r\n"),
   }),
   ...staysOpen(refusal("this operation takes no body"), { "a body in chunks": inChunks("1\r\nx\r\n0\r\n\r\n") }),

@@ -73,7 +73,7 @@ export class Retention {
         await placement().days?.make(session, keptMs);
         return nothing;
       },
-      async () => (await placement().days?.dropOld(session, keptMs)) ?? nothing,
+      async () => placement().days?.dropOld(session, keptMs) ?? nothing,
       async () => {
         const dropped = await placement().dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
         fromUs = dropped.reachedUs;
