@@ -7,6 +7,7 @@ import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "..
 import { collectGarbage } from "../../support/carriers/held-bytes.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
+import { someTurns } from "../../support/some-turns.ts";
 
 const receiver: RequestReceiver = { body: undefined, onBroken: () => {}, onGone: () => {}, onWritable: () => {} };
 
@@ -214,6 +215,22 @@ test("a client that takes some of its answer now and then is not cut off, one th
   }
   connection.look(performance.now() + defaultLimits.idleTimeoutMs);
   expect(socket.destroyed).toBe(true);
+});
+
+test("a request that was read ahead begins once the client has taken the answer before it", async () => {
+  // More than the system takes by itself.
+  const page = Buffer.alloc(64 * 1024 * 1024);
+  const targets: string[] = [];
+  using ends = await openEnds(page, 1000, (asked, { target }) => {
+    targets.push(target);
+    asked.answer(200, [], target === "/a" ? page : Buffer.of());
+  });
+  ends.client.write(["/a", "/b"].map((target) => `GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`).join(""));
+  await expect.poll(() => targets).toContain("/a");
+  await someTurns();
+  expect(targets).toEqual(["/a"]);
+  ends.client.resume();
+  await expect.poll(() => targets).toEqual(["/a", "/b"]);
 });
 
 test("what a client has not taken of an answer is counted again whenever it takes some", async () => {
