@@ -91,7 +91,9 @@ function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, delete
   const record = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
   );
-  const keepKey = db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
+  // From the record as it is: a trigger may have given it another time.
+  const keepKey = db.prepare(`
+    INSERT OR REPLACE INTO idempotency_keys SELECT ?, seq, deleted_at FROM deletions WHERE seq = last_insert_rowid()`);
   // A key is worth something only with its record: it may be dropped later. The key of an old record is in the record.
   const findKey = db.prepare(`
     SELECT plant_id, subject FROM idempotency_keys AS keys JOIN deletions USING (seq, deleted_at)
@@ -111,7 +113,7 @@ function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, delete
     // RAISE(IGNORE) keeps a plant silently.
     if (deletePlant.run(id).changes === 0n) return findPlant.get(id) === undefined ? false : "kept";
     const isRecorded = record.run(id, deletedAt, subject, requestId, number).changes !== 0n;
-    const isKeyKept = isRecorded && (key === undefined || keepKey.run(key, deletedAt).changes !== 0n);
+    const isKeyKept = isRecorded && (key === undefined || keepKey.run(key).changes !== 0n);
     if (!isKeyKept) throw new RecordRefused();
     return true;
   };

@@ -116,6 +116,17 @@ describe("committing a batch", () => {
     db.close();
   });
 
+  test("finds the key of a record to which a trigger gives another time", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
+    db.exec(`CREATE TRIGGER seconds AFTER INSERT ON deletions
+             BEGIN UPDATE deletions SET deleted_at = 1000 * (deleted_at / 1000) - 1 WHERE seq = new.seq; END`);
+    const deleteBatch = prepareDeleteBatch(db);
+    expect(deleteBatch({ ...batchOf(1n), keys: ["k"] }).outcomes).toEqual([true]);
+    expect(deleteBatch({ ...batchOf(2n), keys: ["k"] }).otherEnds).toEqual([{ index: 0, end: "key-taken" }]);
+    db.close();
+  });
+
   test("keeps a plant whose key a trigger silently skips", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
