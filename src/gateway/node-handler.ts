@@ -68,7 +68,8 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
       if (fallback !== undefined) return fallback(request, response);
     }
     const { socket } = request;
-    // Sent behind the answer that ended the connection: it cannot be answered, so it must not be carried out.
+    // Sent behind the answer that ended the connection, or over HTTP/2 by a client that has gone meanwhile: it cannot be
+    // answered, so it must not be carried out.
     if (socket.writableEnded) return;
     // Whether it was sent before or behind the answer that will end the connection, as it may over HTTP/1.1, shows only
     // when its turn to be answered comes: behind it, that is never.

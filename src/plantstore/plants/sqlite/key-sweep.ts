@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
-// Keys that are looked at for each record that is dropped: all of them in the time in which a quarter of them expire. So
-// a page is written for a quarter of its keys at once, and the table is an eighth larger than it has to be.
+// Keys that are looked at for each record that is dropped. Each round then finds a quarter of the keys expired, so that a
+// page is written once for all of its own; on average, an eighth of the table waits for its turn.
 const seenPerRecord = 4;
 
 // A blob sorts after every text.
@@ -13,7 +13,7 @@ const afterAllKeys = new Uint8Array();
  *
  * It goes through the keys in their order, a slice at a time, and round again. It does not matter when the turn of a key
  * comes, since without its record it counts for nothing, nor what the clock has done: a key that is older than the oldest
- * record has none.
+ * record has no record.
  */
 export function prepareKeySweep(db: DatabaseSync): (records: number) => void {
   const lastEnd = db.prepare("SELECT up_to FROM swept_keys");

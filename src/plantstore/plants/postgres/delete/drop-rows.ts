@@ -40,9 +40,9 @@ export const dropRowsOfTable: DropRows = (session, keptMs, slice) =>
   dropUnlocked(session, dropOfTableSql, keptMs, slice);
 
 /**
- * Drops records that are not in the partition of a day, from one time to another: to choose them first, find them by
- * their place and return them takes the server 1.7 times as long. Those that are locked for long, as by another process
- * that drops the same, are left to it.
+ * Drops a range of time of the records that are not in the partition of a day. Choosing records first, finding them by
+ * their place and returning them would take the server 1.7 times as long. Those that are locked for long, as by another
+ * process that drops the same, are left to it.
  */
 export const dropRowsByRow: DropRows = async (session, keptMs, slice) => {
   try {
