@@ -391,6 +391,55 @@ describe("a deletion that may be done, and is refused when it is run again", () 
   });
 });
 
+describe("a batch that has deleted a plant", () => {
+  // After that the server refuses whatever it is asked.
+  const loseTablesSql = `
+    CREATE FUNCTION lose_tables() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN PERFORM set_config('search_path', '', false); RETURN NULL; END $$;
+    CREATE TRIGGER lose_tables AFTER DELETE ON plants EXECUTE FUNCTION lose_tables()`;
+
+  test("asks nothing more in an attempt that skips locked plants, since its commit has waited for the standbys", async () => {
+    const url = await createPlants(1);
+    await runSql(url, loseTablesSql);
+    const session = new Session(readServerUrl(url));
+    const options = { setAside: failToSetAside, skipsLocked: true };
+    await expect(runBatchWith(session, callersOf(1n, 9n), options)).resolves.toEqual([true, false]);
+    await session.close();
+  });
+
+  test.each([
+    { name: "a plant that is not there", taken: callersOf(1n, 9n) },
+    { name: "the key of another caller", taken: ["a", "b"].map((key) => callerWith(1n, key)) },
+  ])("is in doubt where the look for $name fails", async ({ taken }) => {
+    const url = await createPlants(1);
+    await runSql(url, loseTablesSql);
+    const session = new Session(readServerUrl(url));
+    await expect(runBatch(session, taken)).rejects.toMatchObject({
+      reason: { rawMessage: unknown },
+      server: "refusing",
+    });
+    await session.close();
+    expect(await plantsOf(url)).toEqual([]);
+  });
+});
+
+test("a batch deletes a plant for the first of the callers that name it, and records no other", async () => {
+  const url = await createPlants(3);
+  const session = new Session(readServerUrl(url));
+  const taken = [1n, 2n, 1n, 1n].map((id, i) => ({
+    id,
+    call: deleteCall({ subject: `caller-${i}` }),
+    resolve: () => {},
+    reject: () => {},
+  }));
+  await expect(runBatch(session, taken)).resolves.toEqual([true, true, false, false]);
+  await session.close();
+  expect(await runSql(url, "SELECT plant_id, subject FROM deletions ORDER BY plant_id")).toEqual([
+    { plant_id: "1", subject: "caller-0" },
+    { plant_id: "2", subject: "caller-1" },
+  ]);
+});
+
 describe("a batch with plants that another transaction keeps locked", () => {
   test.each([
     { name: "is done but for these", arrange: "SELECT", lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE" },
