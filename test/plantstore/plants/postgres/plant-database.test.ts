@@ -338,9 +338,13 @@ describe("the deletion record in PostgreSQL", () => {
     await store.close();
   });
 
-  test("is shortened slice by slice where it is of a single moment", async () => {
+  test.each([
+    // The first slice ends where the moment begins.
+    { moment: "2026-01-02T03:04:05Z", slices: [0, 80, 80, 80, 10] },
+    { moment: "1970-01-01T00:00:00Z", slices: [80, 80, 80, 10] },
+  ])("is shortened slice by slice where it is of a single moment, $moment", async ({ moment, slices }) => {
     const url = await createRecords(250);
-    await runSql(url, "UPDATE deletions SET deleted_at = '2026-01-02T03:04:05Z' WHERE plant_id > 50");
+    await runSql(url, `UPDATE deletions SET deleted_at = '${moment}' WHERE plant_id > 50`);
     const session = new Session(readServerUrl(url));
     const counts: number[] = [];
     let fromUs: number | undefined;
@@ -350,8 +354,7 @@ describe("the deletion record in PostgreSQL", () => {
       ({ isMore, reachedUs: fromUs } = slice);
     }
     await session.close();
-    // The first one ends where the moment begins.
-    expect(counts).toEqual([0, 80, 80, 80, 10]);
+    expect(counts).toEqual(slices);
   });
 
   test("is shortened by processes at the same time, each by records of its own", async () => {
