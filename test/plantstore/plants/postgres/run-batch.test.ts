@@ -389,6 +389,36 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     await session.close();
     await other.end();
   });
+
+  test("has its caller told what the attempt that was lost comes to, though that is still running", async () => {
+    const url = await createPlants(1);
+    // The first statement is that of the lost attempt.
+    await failTries(url, "DELETE ON plants", ["", "P0001"]);
+    const token = randomUUID();
+    const lost = await openClient(url, "BEGIN; DELETE FROM plants");
+    await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${token}')`);
+    const session = new Session(readServerUrl(url));
+    const outcomes = runBatchWith(session, callersOf(1n), { setAside: failToSetAside, token });
+    await expect
+      .poll(() => runSql(url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
+      .not.toEqual([]);
+    await lost.query("COMMIT");
+    await lost.end();
+    await expect(outcomes).resolves.toEqual([true]);
+    await session.close();
+  });
+
+  test("is not looked for by its key once its plant is found there", async () => {
+    const url = await createPlants(1);
+    await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)");
+    await failTries(url, "UPDATE ON deletions", []);
+    const session = new Session(readServerUrl(url));
+    const options = { setAside: failToSetAside, token: randomUUID() };
+    await expect(runBatchWith(session, [callerWith(1n, "key")], options)).resolves.toEqual([undefined]);
+    await session.close();
+    // By its key before it was run again, and by its record.
+    expect(await countTries(url)).toBe(2);
+  });
 });
 
 describe("a batch that has deleted a plant", () => {
