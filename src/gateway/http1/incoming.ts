@@ -16,9 +16,9 @@ export class Incoming {
       this.bytes = chunk;
     } else {
       const end = this.bytes.byteLength;
-      this.#reserve(end + chunk.byteLength);
-      this.bytes = this.#room.subarray(0, end + chunk.byteLength);
-      this.bytes.set(chunk, end);
+      const room = this.#reserve(end + chunk.byteLength);
+      room.set(chunk, end);
+      this.bytes = room.subarray(0, end + chunk.byteLength);
     }
     this.left += chunk.byteLength;
   }
@@ -75,11 +75,12 @@ export class Incoming {
     this.at = this.left = this.#seen = 0;
   }
 
-  #reserve(bytes: number): void {
-    if (bytes <= this.#room.byteLength) return;
+  /** Returns the room, with what is there, for so many bytes. */
+  #reserve(bytes: number): Buffer {
+    if (bytes <= this.#room.byteLength) return this.#room;
     const larger = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * this.#room.byteLength));
     larger.set(this.bytes);
-    this.#room = larger;
+    return (this.#room = larger);
   }
 }
 
