@@ -64,7 +64,7 @@ export class AnswerWriter {
   /** Ends our side once everything is sent. */
   close(): void {
     this.#isLast = true;
-    if (this.#queue.length === 0) this.#socket.end();
+    this.#pump();
   }
 
   /** Drops what waits, because the socket has closed. */
@@ -77,7 +77,6 @@ export class AnswerWriter {
     this.congested = false;
     this.#pump();
     this.#count();
-    if (this.#isLast) this.close();
   }
 
   /** Sends parts in one write: joined if they are small, uncopied if they are large. */
@@ -108,7 +107,7 @@ export class AnswerWriter {
     if (!this.congested) this.#pump();
   }
 
-  /** Gives the socket as much as it takes. */
+  /** Gives the socket as much as it takes, and ends our side behind what is the last. */
   #pump(): void {
     for (let [first] = this.#queue; first !== undefined && !this.congested; [first] = this.#queue) {
       const isLast = typeof first === "string" || first.length - this.#firstAt <= sliceBytes;
@@ -118,6 +117,7 @@ export class AnswerWriter {
       if (isLast && typeof first !== "string") this.#writeLast(first, slice);
       else this.#write(slice);
     }
+    if (this.#isLast && this.#queue.length === 0) this.#socket.end();
   }
 
   /**

@@ -255,6 +255,18 @@ test("what a client has not taken of an answer is counted again whenever it take
   expect(writable).toBe(0);
 });
 
+test("what is sent of an answer piece by piece is counted with each piece", async () => {
+  const piece = Buffer.alloc(16 * 1024);
+  const asked = Promise.withResolvers<Http1Connection>();
+  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, asked.resolve);
+  const { client, socket, budget } = ends;
+  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const connection = await within(asked.promise, "the request");
+  connection.begin(200, [["content-length", String(64 * 1024 * 1024)]]);
+  while (!connection.write(piece)) expect(budget.bytes).toBe(socket.writableLength);
+  expect(budget.bytes).toBe(socket.writableLength);
+});
+
 test("a client that says nothing is let go after the idle time, counted from the first look", async () => {
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
   const { socket, connection } = ends;
@@ -331,7 +343,7 @@ test.each([
   const want = Buffer.alloc(bytes, "a");
   const page = mark(new Uint8Array(want));
   using ends = await openEnds(page, 1000, (asked) => asked.answer(200, [], page), highWaterMark);
-  ends.client.end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  ends.client.end("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
   const answer = await within(buffer(ends.client), "the answer");
   expect(answer.subarray(-want.byteLength).equals(want)).toBe(true);
   expect(page.byteLength).toBe(left);

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { defaultLimits, freeBuffer, ownPiece } from "../../../src/gateway/carriers/index.ts";
 import { RequestReader } from "../../../src/gateway/http1/request-reader.ts";
 
@@ -26,6 +26,17 @@ test("a body whose memory is transferred as it comes takes nothing of the next r
   reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\n"));
   reader.read(Buffer.from("content-length: 3\r\n\r\nabcGET / HT"));
   expect(reader.incoming.bytes.toString()).toBe("GET / HT");
+});
+
+test("heads that differ are kept in the same memory, though a shorter one comes in between", () => {
+  const parts = { onHead: () => {}, onPiece: () => {}, onBodyEnd: () => {}, onBroken: () => {} };
+  const reader = new RequestReader(defaultLimits, parts, { congested: false });
+  using made = vi.spyOn(Buffer, "allocUnsafeSlow");
+  for (const host of ["plants.example", "x", "garden.example"]) {
+    reader.read(Buffer.from(`GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`));
+    reader.stage = "head";
+  }
+  expect(made).toHaveBeenCalledTimes(1);
 });
 
 function transfer(piece: Uint8Array): void {
