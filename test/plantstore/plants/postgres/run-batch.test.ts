@@ -408,6 +408,21 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     await session.close();
   });
 
+  test("has deleted the plant if its record says so, though the plant is there again", async () => {
+    const url = await createPlants(1);
+    await failTries(url, "DELETE ON plants", ["P0001"]);
+    const token = randomUUID();
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, 'tester', 'r', '${token}')`,
+    );
+    const session = new Session(readServerUrl(url));
+    const outcomes = runBatchWith(session, callersOf(1n), { setAside: failToSetAside, token });
+    await expect(outcomes).resolves.toEqual([true]);
+    await session.close();
+    expect(await plantsOf(url)).toEqual(["1"]);
+  });
+
   test("is not looked for by its key once its plant is found there", async () => {
     const url = await createPlants(1);
     await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)");

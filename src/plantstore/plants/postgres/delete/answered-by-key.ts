@@ -10,6 +10,7 @@ import type { Placement } from "./placement.ts";
 export class AnsweredByKey extends Set<PendingDelete> {
   /** Answers those of the given deletions whose key has a record, and returns whether there were any. */
   async answer(session: Session, placement: Placement, keyed: readonly PendingDelete[]): Promise<boolean> {
+    if (keyed.length === 0) return false;
     const rows = await placement.findKeyRecords(session, keyed);
     const records = new Map(rows.map((row) => [row[0], row]));
     for (const one of keyed) {

@@ -66,8 +66,7 @@ export async function attemptBatch(
   }
   let hasBegun = false;
   try {
-    const looksFirst = mode.looksFirst && batch.keyed.length > 0;
-    if (looksFirst && (await answered.answer(session, placement, batch.keyed))) return { kind: "answered" };
+    if (mode.looksFirst && (await answered.answer(session, placement, batch.keyed))) return { kind: "answered" };
     hasBegun = true;
     const fates = await deleteBatch(session, batch, mode);
     // From here on, the deletions are committed.
@@ -114,7 +113,7 @@ async function completeFates(
   // In this order: if another process has deleted a plant for the same key, its record is there once the plant is not.
   const there = new Set(asked.length === 0 ? [] : await placement.findPlants(session, asked));
   const undeleted = batch.keyed.filter((one) => !isFirst(one) || fates.get(one.id) !== "deleted");
-  if (undeleted.length > 0) await answered.answer(session, placement, undeleted);
+  await answered.answer(session, placement, undeleted);
   const kept = missing.filter((one) => there.has(one.id) && !answered.has(one));
   if (kept.length === 0) return there;
   const others = await deleteUnlocked(session, placement, toDeleteBatch(batch.token, kept));
@@ -139,21 +138,21 @@ async function deleteUnlocked(
 }
 
 /**
- * Finds out what an earlier attempt did to plants that the server refuses to delete. Plants that still exist are
- * `kept`: the attempt has not deleted them, because this waits for its locks.
+ * Finds out what an earlier attempt did to a plant that the server refuses to delete, the only one of its batch. A plant
+ * that still exists is `kept`: the attempt has not deleted it, because this waits for its lock.
  */
 export async function findRefused(
   session: Session,
   placement: Placement,
   batch: DeleteBatch,
-): Promise<ReadonlyMap<bigint, PlantFate>> {
-  const there = toIds(await session.query(lockSql, [batch.ids]));
-  // In this order: once the attempt has released its locks, its record is complete.
+): Promise<PlantFate | undefined> {
+  const there = await session.query(lockSql, [batch.ids]);
+  // In this order: once the attempt has released its lock, its record is complete.
   const deleted = await findRecorded(session, batch);
-  const fates = new Map([...fatesOf(there, "kept"), ...fatesOf(deleted, "deleted")]);
-  const missing = missingIn(batch, fates);
-  if (missing.length > 0) await placement.waitForStandbys(session, missing);
-  return fates;
+  if (deleted.length > 0) return "deleted";
+  if (there.length > 0) return "kept";
+  await placement.waitForStandbys(session, [...batch.firstOf.keys()]);
+  return undefined;
 }
 
 const lockSql = "SELECT id FROM plants WHERE id = ANY($1::bigint[]) FOR UPDATE";

@@ -219,8 +219,8 @@ async function fateOfRefused(
 ): Promise<PlantFate | undefined> {
   try {
     const batch = toDeleteBatch(token, [only]);
-    const fate = (await findRefused(session, placement, batch)).get(only.id);
-    if (fate === undefined && batch.keyed.length > 0) await answered.answer(session, placement, batch.keyed);
+    const fate = await findRefused(session, placement, batch);
+    if (fate === undefined) await answered.answer(session, placement, batch.keyed);
     return fate;
   } catch (fault) {
     const verdict = verdictOn(fault);
