@@ -230,7 +230,7 @@ export class Session {
       if (cut.isTaken !== undefined) {
         // Whatever the server answers, a worker may still wait for its standby.
         this.#mayWait(client);
-        await this.#letGoOf(client, cut.isTaken);
+        this.#letGoOf(client, cut.isTaken);
       }
     }
     throw new InDoubt(this.#doubt);
@@ -241,11 +241,10 @@ export class Session {
   }
 
   /** Gives up a connection: the request to end its statement could end the next one, if it comes late. */
-  async #letGoOf(client: Client, isTaken: Promise<boolean>): Promise<void> {
+  #letGoOf(client: Client, isTaken: Promise<boolean>): void {
     this.#forget(client);
-    await isTaken;
     // No test can tell: it would be cut off a moment later, without a word to the server.
-    void disconnect(client);
+    void isTaken.then(() => disconnect(client));
   }
 
   /**
