@@ -81,12 +81,12 @@ export class HeadReader {
 
   #readNew(incoming: Incoming): Http1RequestHead | undefined {
     const { bytes, at: start } = incoming;
+    const lineEnd = bytes.indexOf(lf, start) + 1;
     const end = incoming.useSection();
-    const problem = this.#problem(bytes, start, end);
+    const problem = this.#problem(bytes, start, lineEnd, end);
     if (problem !== undefined) return unreadable(problem);
     if (typeof end === "string") return undefined;
     this.#emptyLines = 0;
-    const lineEnd = bytes.indexOf(lf, start) + 1;
     const requestLine = bytes.toString("latin1", start, lineEnd);
     const line = readRequestLine(requestLine);
     if (line === undefined) return unreadable(versionPattern.test(requestLine) ? badVersion() : notHttp());
@@ -103,14 +103,11 @@ export class HeadReader {
   }
 
   /** Returns the problem of a head as far as it has arrived: it is not HTTP, or it is too large. */
-  #problem(bytes: Buffer, start: number, end: number | "open" | "broken"): HttpProblem | undefined {
+  #problem(bytes: Buffer, start: number, lineEnd: number, end: number | "open" | "broken"): HttpProblem | undefined {
     const { headerBytes, urlBytes } = this.#limits;
     if (end === "broken" || isNoMethod(bytes[start])) return notHttp();
     const length = (end === "open" ? bytes.byteLength : end) - start;
-    // The usual case.
-    if (length <= Math.min(headerBytes, urlBytes)) return undefined;
-    const firstLine = bytes.indexOf(lf, start) - start;
-    const lineBytes = firstLine < 0 ? length : firstLine;
+    const lineBytes = lineEnd === 0 ? length : lineEnd - start;
     if (length - lineBytes > headerBytes) return headerTooLarge(this.#limits);
     // A head whose end is known can be refused without ending the connection.
     const isTooLong = end === "open" && lineBytes > urlBytes + requestLineBytes;
