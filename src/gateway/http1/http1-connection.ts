@@ -325,8 +325,8 @@ export class Http1Connection implements RequestParts, BodySource {
   #onEnd(): void {
     this.#clientEnded = true;
     this.#deadlines.restart();
-    if (this.#reader.stage === "body") return this.onBroken(notHttp());
-    if (this.#reader.stage === "head" && !this.#writer.congested) this.#afterLastRequest();
+    if (this.#reader.stage === "body") this.onBroken(notHttp());
+    else this.#goOn();
   }
 
   #onClose(): void {

@@ -170,8 +170,11 @@ test("what waits of an answer is let go with its client, although its call goes 
   await expect.poll(() => ends.budget.bytes).toBeGreaterThan(0);
   ends.client.resetAndDestroy();
   await expect.poll(() => ends.budget.bytes).toBe(0);
+  const late = new WeakRef(Buffer.alloc(1_000_000));
+  ends.connection.write(late.deref() ?? Buffer.of());
+  await new Promise(setImmediate);
   collectGarbage();
-  expect(piece?.deref()).toBeUndefined();
+  expect([piece?.deref(), late.deref()]).toEqual([undefined, undefined]);
 });
 
 test.each(["close", "keep-alive"])(
@@ -231,6 +234,80 @@ test("a request that was read ahead begins once the client has taken the answer 
   expect(targets).toEqual(["/a"]);
   ends.client.resume();
   await expect.poll(() => targets).toEqual(["/a", "/b"]);
+});
+
+test("a request that was read ahead is answered, though its client has ended its side before a large answer", async () => {
+  const asked = Promise.withResolvers<Http1Connection>();
+  const targets: string[] = [];
+  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, (connection, { target }) => {
+    targets.push(target);
+    asked.resolve(connection);
+  });
+  const ended = once(ends.socket, "end");
+  ends.client.end(["/a", "/b"].map((target) => `GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`).join(""));
+  const connection = await within(asked.promise, "the request");
+  await within(ended, "the end of the client's side");
+  connection.answer(200, [], Buffer.alloc(64 * 1024 * 1024));
+  ends.client.resume();
+  await expect.poll(() => targets).toEqual(["/a", "/b"]);
+});
+
+test("a connection is busy until its client has taken the answer", async () => {
+  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000);
+  const { client, connection } = ends;
+  expect([connection.busy, connection.requests]).toEqual([false, 0]);
+  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  await expect.poll(() => [connection.busy, connection.requests]).toEqual([true, 1]);
+  client.resume();
+  await expect.poll(() => [connection.busy, connection.requests]).toEqual([false, 0]);
+});
+
+test("a client that has yet to take the end of its last answer is not cut off by a look", async () => {
+  const asked = Promise.withResolvers<Http1Connection>();
+  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, asked.resolve);
+  ends.client.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  const connection = await within(asked.promise, "the request");
+  connection.begin(200, []);
+  while (!connection.write(Buffer.alloc(16 * 1024)));
+  connection.end(undefined);
+  connection.look(performance.now());
+  const answer = await within(buffer(ends.client), "the answer");
+  expect(String(answer.subarray(-5))).toBe("0\r\n\r\n");
+});
+
+test("a connection that drains ends with the last request that has come", async () => {
+  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
+    asked.drain();
+    asked.answer(200, [], Buffer.of());
+  });
+  ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(3));
+  const answers = await within(buffer(ends.client), "the answers");
+  const ofEach = Array.from(String(answers).matchAll(/\r\nconnection: (\S+)/g), ([, option]) => option);
+  expect(ofEach).toEqual(["keep-alive", "keep-alive", "close"]);
+});
+
+describe("a piece shares its memory with others until one has to wait", () => {
+  test.each([
+    { name: "of a length that was announced", fields: [["content-length", "100000000"]], bytes: 100 },
+    { name: "in a chunk, joined with what frames it", fields: [], bytes: 100 },
+    { name: "in a chunk that is sent uncopied", fields: [], bytes: 5_000 },
+  ])("$name", async ({ fields, bytes }) => {
+    const asked = Promise.withResolvers<Http1Connection>();
+    using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, asked.resolve);
+    const { client, socket } = ends;
+    client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    const connection = await within(asked.promise, "the request");
+    connection.begin(200, fields);
+    const written = seenParts(socket);
+    const shares = (): boolean => {
+      connection.write(Buffer.allocUnsafe(bytes));
+      return written.splice(0).some((part) => part.buffer.byteLength > 2 * part.byteLength);
+    };
+    expect(shares()).toBe(true);
+    while (socket.writableLength === 0) connection.write(Buffer.alloc(16 * 1024));
+    written.length = 0;
+    expect(shares()).toBe(false);
+  });
 });
 
 test("what a client has not taken of an answer is counted again whenever it takes some", async () => {
@@ -312,19 +389,25 @@ test("of a large answer its last part alone is copied, which lets go of the rest
   const page = Buffer.alloc(64 * 1024 * 1024);
   using ends = await openEnds(page, 1000);
   const { client, socket } = ends;
-  const parts: Buffer[] = [];
-  const write = socket.write.bind(socket);
-  Object.assign(socket, {
-    write: (part: Buffer | string) => {
-      if (typeof part !== "string") parts.push(part);
-      return write(part);
-    },
-  });
+  const parts = seenParts(socket);
   const finished = once(socket, "finish");
   client.resume().end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   await within(finished, "the end of the answer");
   expect(parts.map((part) => part.buffer === page.buffer)).toEqual([...Array<boolean>(255).fill(true), false]);
 });
+
+/** Returns the bytes that are written to a socket from now on, part by part. */
+function seenParts(socket: Socket): Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  const write = socket.write.bind(socket);
+  Object.assign(socket, {
+    write: (part: Uint8Array | string) => {
+      if (typeof part !== "string") parts.push(part);
+      return write(part);
+    },
+  });
+  return parts;
+}
 
 const mebibytes = 1024 * 1024;
 
