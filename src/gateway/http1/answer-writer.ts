@@ -58,7 +58,7 @@ export class AnswerWriter {
   /** Ends the body, and returns whether as much was sent as was announced. */
   end(trailer: HeaderFields | undefined): boolean {
     if (this.#framing === "chunked") this.#send(`0\r\n${trailer === undefined ? "" : fieldLines(trailer)}\r\n`);
-    return typeof this.#framing !== "number" || this.#bytesLeft === 0;
+    return this.#bytesLeft === 0;
   }
 
   /** Ends our side once everything is sent. */

@@ -121,9 +121,8 @@ export class Http1Connection implements RequestParts, BodySource {
 
   /** RFC 9110 §10.1.1: tells the client to send the body, of which nothing has arrived, if it waits for that. */
   startBody(): void {
-    if (!this.#head.section.expectsContinue || this.#begun) return;
-    this.#continued = true;
-    this.#writer.continue();
+    this.#continued = this.#head.section.expectsContinue && !this.#begun;
+    if (this.#continued) this.#writer.continue();
   }
 
   /** Notes that some of the body was used, so that more may be read. */
@@ -207,7 +206,6 @@ export class Http1Connection implements RequestParts, BodySource {
 
   onHead(head: Http1RequestHead): void {
     this.#head = head;
-    this.#continued = this.#begun = false;
     this.#deadlines.restart();
     if (!head.section.persistent || head.problem !== undefined) this.#isLast = true;
     // A resource for each: on Node 22, what a handler enters stays in the one that it is called in.
@@ -278,6 +276,7 @@ export class Http1Connection implements RequestParts, BodySource {
     this.receiver = undefined;
     // It would be kept while the connection is idle.
     this.#head = noHead;
+    this.#continued = this.#begun = false;
     if (this.#isLast) return this.#linger();
     if (this.#reader.stage === "answer") this.#next();
     // The rest of the body is dropped as it arrives.

@@ -14,9 +14,11 @@ export function readInPlace(socket: Socket): void {
   const place = (found ??= findPlace(socket));
   if (place === undefined) return;
   const { memory } = place;
-  Reflect.set(socket, place.memoryKey, memory);
-  // Node goes on reading unless this returns false.
-  Reflect.set(socket, place.callbackKey, (bytes: number) => socket.emit("data", memory.subarray(0, bytes)));
+  Object.assign(socket, {
+    [place.memoryKey]: memory,
+    // Node goes on reading unless this returns false.
+    [place.callbackKey]: (bytes: number) => socket.emit("data", memory.subarray(0, bytes)),
+  });
   handle.useUserBuffer(memory);
 }
 
