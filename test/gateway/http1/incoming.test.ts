@@ -44,6 +44,17 @@ test("what is kept is copied once, into room that grows twofold", () => {
   expect(incoming.bytes.buffer).toBe(buffer);
 });
 
+test("room that is too small grows twofold, though not all of it was used", () => {
+  const incoming = new Incoming();
+  const used: number[] = [];
+  for (const bytes of [1_000, 1, 1_000]) {
+    incoming.add(Buffer.alloc(bytes, "x"));
+    incoming.keep();
+    used.push(incoming.bytes.buffer.byteLength);
+  }
+  expect(used).toEqual([1_000, 2_000, 4_000]);
+});
+
 test("what comes in two chunks is read as it came, whatever was kept before", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("x".repeat(100)));
