@@ -245,6 +245,7 @@ describe("a session", () => {
     await expect(session.query("INSERT INTO t VALUES (1)")).rejects.toThrow(/connection|terminat/i);
     await expect(session.query("INSERT INTO t VALUES (2)")).rejects.toThrow("the connection was lost in a transaction");
     await expect(session.commit()).rejects.toThrow("the connection was lost in a transaction");
+    await expect(session.rollBack()).rejects.toThrow("the connection was lost in a transaction");
     session.discard();
     await session.query("INSERT INTO t VALUES (3)");
     await session.close();
@@ -386,6 +387,17 @@ describe("a session", () => {
     await expect(session.query("DELETE FROM plants")).rejects.toThrow("the time is over");
     await session.close();
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+  });
+
+  test("begins nothing where its time was over while it connected", async () => {
+    let session: Session | undefined;
+    await using slow = await forward((first) => {
+      if (session !== undefined) session.untilMs = 0;
+      return first;
+    });
+    session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${slow.port}/postgres?sslmode=disable`), timeouts);
+    await expect(session.connect()).rejects.toThrow("it took too long to connect");
+    await session.close();
   });
 
   test("asks for the end of nothing that has ended, which would be that of the next statement", async () => {
@@ -784,6 +796,8 @@ test("a certificate that a URL names may be missing for a moment: the last one s
   expect(ca()).toMatchObject({ ca: "second" });
   rmSync(authority);
   expect(ca()).toMatchObject({ ca: "second" });
+  // That is no other database.
+  expect(() => demandSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
 });
 
 test.each([
