@@ -55,9 +55,5 @@ export class NamedStatements {
 function isRefusal(fault: Error): boolean {
   if ("where" in fault && fault.where !== undefined) return false;
   const state = sqlStateOf(fault);
-  return (
-    state === "26000" ||
-    state === "42P05" ||
-    (state === "0A000" && "routine" in fault && fault.routine === "RevalidateCachedQuery")
-  );
+  return state === "26000" || state === "42P05" || ("routine" in fault && fault.routine === "RevalidateCachedQuery");
 }
