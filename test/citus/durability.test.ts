@@ -292,7 +292,7 @@ describe("a worker whose synchronous standby is gone", () => {
     const waits = "SELECT application_name FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     await expect.poll(() => runSql(worker(), waits)).toHaveLength(2);
     const { session, citus } = await openSession();
-    for (const { processID } of [stranger, store]) citus.mayWait(processID ?? 0);
+    for (const { processID } of [stranger, store]) citus.mayWait(processID);
     await citus.endWaits(session);
     await own;
     expect(await runSql(worker(), waits)).toHaveLength(1);

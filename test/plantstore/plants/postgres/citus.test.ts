@@ -5,6 +5,7 @@ import { Citus } from "../../../../src/plantstore/plants/postgres/citus/citus.ts
 import { Shards } from "../../../../src/plantstore/plants/postgres/citus/shards.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
+import { type CuttingProxy, startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 
 // What runs without a worker. The rest is in test/citus.
@@ -49,7 +50,7 @@ test("a statement that ends waits, and takes too long, delays one connection: al
   const url = await createSchemaWith("SELECT pg_sleep(600)::text");
   const citus = spread();
   const stuck = await connectStore(url);
-  citus.mayWait(stuck.processID ?? 0);
+  citus.mayWait(stuck.processID);
   const first = new Session(readServerUrl(url), undefined, citus);
   first.untilMs = performance.now() + 1_500;
   await expect(first.connect()).rejects.toThrow("it took too long to connect");
@@ -64,14 +65,45 @@ test("the waits of a hundred processes are ended; before those, of no other", as
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
   const citus = spread();
   const [forgotten, oldest] = [await connectStore(url), await connectStore(url)];
-  citus.mayWait(forgotten.processID ?? 0);
-  citus.mayWait(oldest.processID ?? 0);
+  citus.mayWait(forgotten.processID);
+  citus.mayWait(oldest.processID);
   for (let i = 0; i < 99; i++) citus.mayWait(-1 - i);
   const session = new Session(readServerUrl(url), undefined, citus);
   await session.connect();
   const asked = await runSql(url, "SELECT substring(command FROM 'gpid=(\\d+)') AS process FROM asked");
   expect(asked).toEqual([{ process: String(oldest.processID) }]);
   await Promise.all([session.close(), forgotten.end(), oldest.end()]);
+});
+
+test.each([
+  { name: "takes too long", answerTimeoutMs: 200, says: { code: "57014" } },
+  {
+    name: "takes too long on a server that is silent",
+    answerTimeoutMs: 200,
+    lose: (proxy: CuttingProxy) => proxy.freeze(),
+    says: { message: expect.stringMatching(/^the server is silent/) },
+  },
+  {
+    name: "is lost with its connection",
+    answerTimeoutMs: 60_000,
+    lose: ({ sockets }: CuttingProxy) => sockets.forEach((socket) => socket.destroy()),
+    says: {},
+  },
+])("the process of a statement that $name may wait for a worker, once", async ({ answerTimeoutMs, lose, says }) => {
+  const url = await server.createSchema();
+  await using proxy = await startCuttingProxy(server.socketFolder);
+  const citus = spread();
+  const noted = vi.spyOn(citus, "mayWait");
+  const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
+  const session = new Session(through, { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs }, citus);
+  await session.query("SELECT 1");
+  await expect(session.query("SELECT 1 / 0")).rejects.toMatchObject({ code: "22012" });
+  const { processId } = session;
+  const rejected = expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject(says);
+  lose?.(proxy);
+  await rejected;
+  expect(noted.mock.calls).toEqual([[processId]]);
+  await session.close();
 });
 
 test("which plants are there is asked in one statement: the function that deletes has waited for the standbys", async () => {

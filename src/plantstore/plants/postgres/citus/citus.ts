@@ -61,8 +61,8 @@ export class Citus implements Workers {
     return "a worker warned, maybe that a commit is not confirmed by its synchronous standbys";
   }
 
-  mayWait(processId: number): void {
-    if (this.placement.isSpread) this.#stuck = [...this.#stuck, processId].slice(-stuckMax);
+  mayWait(processId: number | null): void {
+    if (processId !== null && this.placement.isSpread) this.#stuck = [...this.#stuck, processId].slice(-stuckMax);
   }
 
   // While Citus commits on workers it cannot be cancelled itself. So each statement that is given up would keep a

@@ -35,7 +35,7 @@ export interface Workers {
   /** Returns why a commit may not be on the standbys of a worker, by a notice; `undefined` for any other notice. */
   doubtOf(notice: Notice): string | undefined;
   /** Takes note that a process of the server may still wait for a worker, although its statement was given up. */
-  mayWait(processId: number): void;
+  mayWait(processId: number | null): void;
   /** Called with each new connection, to end such waits. Must not reject. */
   endWaits(session: Session): Promise<void>;
 }
@@ -222,22 +222,18 @@ export class Session {
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
       // Its end is not known, so it may still be running, and would go on in vain.
       const isTaken = await (cut.isTaken ?? cancelStatement(client));
-      if (cut.isTaken === undefined) this.#mayWait(client);
+      if (cut.isTaken === undefined) this.#workers?.mayWait(client.processID);
       throw cut.isTaken === undefined ? fault : new Error(isTaken ? goesOn : silent, { cause: fault });
     } finally {
       clearTimeout(timer);
       this.#isRunning = false;
       if (cut.isTaken !== undefined) {
         // Whatever the server answers, a worker may still wait for its standby.
-        this.#mayWait(client);
+        this.#workers?.mayWait(client.processID);
         this.#letGoOf(client, cut.isTaken);
       }
     }
     throw new InDoubt(this.#doubt);
-  }
-
-  #mayWait({ processID }: Client): void {
-    if (processID !== null) this.#workers?.mayWait(processID);
   }
 
   /** Gives up a connection: the request to end its statement could end the next one, if it comes late. */
