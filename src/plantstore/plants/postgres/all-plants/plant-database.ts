@@ -4,8 +4,8 @@ import { withNamedFaults } from "../../named-faults.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../plant-database.ts";
 import { checkStore } from "../check-store.ts";
 import { Citus } from "../citus/citus.ts";
-import { divideSpreadByDay, spreadDays } from "../citus/by-day.ts";
-import { distribute, isCitus, refuseDistributedSchema } from "../citus/distribute.ts";
+import { spreadByDay, spreadDays } from "../citus/by-day.ts";
+import { isCitus, refuseDistributedSchema } from "../citus/distribute.ts";
 import { problemOf } from "../delete/problem.ts";
 import { isByDay, makeDays } from "../schema/by-day.ts";
 import { checkDatabase } from "../schema/check-database.ts";
@@ -63,11 +63,7 @@ export async function migratePostgres(url: string, onWaiting?: OnWaiting): Promi
   const migrateAll = async (session: Session, citus: Citus): Promise<Versions> => {
     await repeatWhileRefused(session, () => refuseDistributedSchema(session));
     const versions = await migrate(session, new Session(server, unlimited, citus), onWaiting);
-    await repeatWhileRefused(session, () => distribute(session));
-    await repeatWhileRefused(session, async () => {
-      await divideSpreadByDay(session, onWaiting);
-      await distribute(session);
-    });
+    await spreadByDay(session, onWaiting);
     await repeatWhileRefused(session, async () => {
       if (!(await isByDay(session))) return;
       await followRenamedSchema(session);

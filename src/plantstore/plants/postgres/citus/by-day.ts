@@ -4,9 +4,10 @@ import { type OnWaiting, runBesideServers, tableLockMs } from "../schema/beside-
 import { dependentsSql, inSchemaOfOwner, markSqlOf, validateSql } from "../schema/by-day.ts";
 import { closeSql } from "../schema/day-functions.ts";
 import { grantsSql, isByDaySql } from "../schema/gather.ts";
+import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Row, Session } from "../server/session.ts";
 import { dayFunctionsSql } from "./day-functions.ts";
-import { isCitus } from "./distribute.ts";
+import { distribute, isCitus } from "./distribute.ts";
 
 // Milliseconds that deletions wait with a change of the partitions for its locks.
 const dayLockMs = 50;
@@ -57,12 +58,24 @@ const triggersSql = `
   ) AS trigger`;
 
 /**
+ * Spreads the tables of a store as {@link distribute} does, and divides the deletion records by day where that can be.
+ * The function that deletes is another one then.
+ */
+export async function spreadByDay(session: Session, onWaiting?: OnWaiting): Promise<void> {
+  await repeatWhileRefused(session, () => distribute(session));
+  await repeatWhileRefused(session, async () => {
+    await divideSpreadByDay(session, onWaiting);
+    await distribute(session);
+  });
+}
+
+/**
  * Divides the deletion records by day, beside servers that keep deleting. Does nothing if they are divided already, or
  * not spread. The step that is interrupted is taken again by the next attempt.
  *
  * @throws StoreOpenError naming what keeps the table from being replaced
  */
-export async function divideSpreadByDay(session: Session, onWaiting?: OnWaiting): Promise<void> {
+async function divideSpreadByDay(session: Session, onWaiting?: OnWaiting): Promise<void> {
   if (!(await isCitus(session)) || (await session.query(canDivideSql)).length === 0) return;
   const found = [...(await session.query(dependentsSql)), ...(await session.query(triggersSql))];
   const dependents = found.flatMap(([what]) => what ?? []);
