@@ -209,7 +209,7 @@ class PostgresStore implements PlantStore {
 
   /** Returns whether the server is to blame. It is not if other batches have succeeded since this one began. */
   #isSick({ server }: BatchGivenUp, begunMs: number): boolean {
-    return server === "refusing" || (server !== "well" && !this.#health.hasWorkedSince(begunMs));
+    return server !== "well" && !this.#health.hasWorkedSince(begunMs);
   }
 
   /** Blames a worker, unless the store as a whole has a problem: then the coordinator may be lost. */

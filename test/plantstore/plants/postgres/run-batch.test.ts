@@ -384,8 +384,11 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     const setAside: LockedDelete[] = [];
     const options = { setAside: (one: LockedDelete) => void setAside.push(one), token };
     const session = new Session(readServerUrl(url), lockTimeouts);
+    const [before] = await session.query("SELECT pg_backend_pid()");
     await expect(runBatchWith(session, callersOf(1n), options)).resolves.toEqual([undefined]);
     expect(setAside).toMatchObject([{ id: 1n, token }]);
+    // Its host is well.
+    await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual([before]);
     await session.close();
     await other.end();
   });
@@ -423,11 +426,17 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     expect(await plantsOf(url)).toEqual(["1"]);
   });
 
-  test("is not looked for by its key once its plant is found there", async () => {
+  test("is looked for neither by its key nor on standbys once its plant is found there", async () => {
     const url = await createPlants(1);
-    await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)");
+    await runSql(
+      url,
+      `CREATE TABLE beds (plant bigint REFERENCES plants);
+       INSERT INTO beds VALUES (1);
+       CREATE FUNCTION current_setting(text, boolean) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'asked'; END $$`,
+    );
     await failTries(url, "UPDATE ON deletions", []);
-    const session = new Session(readServerUrl(url));
+    // Its own functions come before those of the server.
+    const session = new Session(readServerUrl(`${url}%2Cpg_catalog`));
     const options = { setAside: failToSetAside, token: randomUUID() };
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).resolves.toEqual([undefined]);
     await session.close();
