@@ -56,7 +56,7 @@ export class Deadlines {
       return waitedMs >= Math.min(headerTimeoutMs, requestTimeoutMs) ? "refuse" : "nothing";
     } else if (stage === "over") {
       return waitedMs >= lingerMs ? "cut" : "nothing";
-    } else if (stage === "answer" && clientEnded && waitedMs > 0) {
+    } else if (clientEnded && waitedMs > 0) {
       // A handler may take its time, but this client may be gone. These are 25 bytes a second for as long as its call
       // lasts, so they need no bound of their own.
       if (canProbe) return "probe";

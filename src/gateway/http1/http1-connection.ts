@@ -294,7 +294,10 @@ export class Http1Connection implements RequestParts, BodySource {
 
   #goOn(): void {
     if (this.#reader.stage === "head") this.#read();
-    if (this.#reader.stage === "head" && this.#clientEnded && !this.#writer.congested) this.#afterLastRequest();
+    const { stage } = this.#reader;
+    // The rest of the body will not come.
+    if (stage === "body" && this.#clientEnded) this.onBroken(notHttp());
+    else if (stage === "head" && this.#clientEnded && !this.#writer.congested) this.#afterLastRequest();
     else this.#pauseOrResume();
   }
 
@@ -324,8 +327,7 @@ export class Http1Connection implements RequestParts, BodySource {
   #onEnd(): void {
     this.#clientEnded = true;
     this.#deadlines.restart();
-    if (this.#reader.stage === "body") this.onBroken(notHttp());
-    else this.#goOn();
+    this.#goOn();
   }
 
   #onClose(): void {

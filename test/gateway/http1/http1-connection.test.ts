@@ -252,6 +252,24 @@ test("a request that was read ahead is answered, though its client has ended its
   await expect.poll(() => targets).toEqual(["/a", "/b"]);
 });
 
+test("a body that was cut short is refused at once behind the answer to the request before it", async () => {
+  const asked = Promise.withResolvers<Http1Connection>();
+  const targets: string[] = [];
+  let broken = 0;
+  using ends = await openEnds(Buffer.of(), 1000, (connection, { target }) => {
+    targets.push(target);
+    connection.receiver = { ...receiver, onBroken: () => void (broken += 1) };
+    asked.resolve(connection);
+  });
+  const ended = once(ends.socket, "end");
+  const [first, second] = ["GET /a HTTP/1.1\r\nhost: x\r\n", "PUT /b HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n"];
+  ends.client.end(`${first}\r\n${second}\r\npla`);
+  const connection = await within(asked.promise, "the request");
+  await within(ended, "the end of the client's side");
+  connection.answer(200, [], Buffer.of());
+  await expect.poll(() => ({ targets, broken })).toEqual({ targets: ["/a", "/b"], broken: 1 });
+});
+
 test("a connection is busy until its client has taken the answer", async () => {
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000);
   const { client, connection } = ends;
@@ -414,8 +432,11 @@ test("empty lines before a request are counted wherever they are cut, and only u
     client.write(text);
     await within(come, "what was sent");
   };
-  for (let lines = 0; lines < 16; lines++) await send("\r\n");
-  await send("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  // The second has the fields of the first.
+  for (const target of ["/a", "/b"]) {
+    for (let lines = 0; lines < 16; lines++) await send("\r\n");
+    await send(`GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  }
   for (let lines = 0; lines < 16; lines++) await send("\r\n");
   expect(socket.writableEnded).toBe(false);
   await send("\r\n");
