@@ -70,8 +70,9 @@ export function answerHead(
   framing: Framing,
   connectionLines: string,
 ): string {
+  // No test can tell: it is the same whenever it is made.
   let head = (statusLines[httpStatus] ??= toStatusLine(httpStatus));
-  for (const list of fields) if (list.length > 0) head += fieldLines(list);
+  for (const list of fields) head += fieldLines(list);
   if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
   else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";
   return `${head}${connectionLines}\r\n`;

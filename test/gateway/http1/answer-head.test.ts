@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import { expect, test } from "vitest";
-import { answerHead } from "../../../src/gateway/http1/answer-head.ts";
+import { prepareHeaderFields, timerMsMax } from "../../../src/gateway/carriers/index.ts";
+import { answerHead, keepAliveLines } from "../../../src/gateway/http1/answer-head.ts";
 
 // RFC 9110 has newer names for two of node's, and 499 is nginx's.
 const renamed: Readonly<Record<number, string>> = {
@@ -17,4 +18,30 @@ test("every status of a server in RFC 9110 has its reason phrase, and all others
     const phrase = unnamed.has(httpStatus) ? "" : (renamed[httpStatus] ?? STATUS_CODES[httpStatus] ?? "");
     expect(answerHead(httpStatus, [], "none", "")).toBe(`HTTP/1.1 ${httpStatus} ${phrase}\r\n\r\n`);
   }
+});
+
+test.each([199, 600, 200.5, Number.NaN])("%d is not the status of an answer", (httpStatus) => {
+  expect(() => answerHead(httpStatus, [], "none", "")).toThrow(RangeError);
+});
+
+test("fields of the connection are left out by their whole name, in any case", () => {
+  const fields = ["Connection", "a", "x-connection", "b", "UPGRADE", "c", "upgrade-x", "d", "keep-alive", "e"];
+  expect(answerHead(200, [[], fields], 3, "")).toBe(
+    "HTTP/1.1 200 OK\r\nx-connection: b\r\nupgrade-x: d\r\ncontent-length: 3\r\n\r\n",
+  );
+});
+
+test("the lines of prepared fields are made once", () => {
+  const prepared = prepareHeaderFields("a", "b");
+  const head = answerHead(200, [prepared], "none", "");
+  prepared[1] = "c";
+  expect(head).toBe("HTTP/1.1 200 OK\r\na: b\r\n\r\n");
+  expect(answerHead(200, [prepared], "none", "")).toBe(head);
+});
+
+test.each([
+  { idleTimeoutMs: 1999, seconds: 1 },
+  { idleTimeoutMs: Number.POSITIVE_INFINITY, seconds: Math.floor(timerMsMax / 1000) },
+])("a client is told of whole seconds for which it may be idle, if $idleTimeoutMs ms", ({ idleTimeoutMs, seconds }) => {
+  expect(keepAliveLines(idleTimeoutMs)).toBe(`connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { defaultLimits } from "../../../src/gateway/carriers/limits.ts";
+import { defaultLimits, type Limits } from "../../../src/gateway/carriers/limits.ts";
 import { Deadlines, type Due, lingerMsMax, retiredIdleMs, type Waited } from "../../../src/gateway/http1/deadlines.ts";
 
 const lookEveryMs = 1_000;
@@ -15,8 +15,8 @@ const waited: Waited = {
 };
 
 /** Looks at a wait until something is to be done, and returns what, and after how many milliseconds. */
-function firstDue(wait: Partial<Waited>, ms: number): readonly [Due, number] {
-  const deadlines = new Deadlines(defaultLimits, lookEveryMs);
+function firstDue(wait: Partial<Waited>, ms: number, limits: Partial<Limits> = {}): readonly [Due, number] {
+  const deadlines = new Deadlines({ ...defaultLimits, ...limits }, lookEveryMs);
   for (let waitedMs = 0; waitedMs <= ms; waitedMs += lookEveryMs) {
     const due = deadlines.look({ ...waited, ...wait });
     if (due !== "nothing") return [due, waitedMs];
@@ -58,6 +58,39 @@ describe("a connection of HTTP/1.1 that waits", () => {
     ],
   ])("%s", (_, wait, want) => {
     expect(firstDue(wait, want[1])).toEqual(want);
+  });
+
+  // Milliseconds of which a look is late by none.
+  const [brief, long] = [2 * lookEveryMs, 8 * lookEveryMs];
+  test.each<[name: string, limits: Partial<Limits>, wait: Partial<Waited>, want: readonly [Due, number]]>([
+    [
+      "for the end of a client has no longer than a request",
+      { requestTimeoutMs: brief },
+      { stage: "over" },
+      ["cut", brief],
+    ],
+    [
+      "for a head has no longer than a request",
+      { requestTimeoutMs: brief, headerTimeoutMs: long },
+      { stage: "head", headBegun: true },
+      ["refuse", brief],
+    ],
+    [
+      "for a request, and is old, has no longer than any other",
+      { idleTimeoutMs: 0 },
+      { stage: "head", retired: true, stalledMs: -1 },
+      ["end", 0],
+    ],
+  ])("%s", (_, limits, wait, want) => {
+    expect(firstDue(wait, long, limits)).toEqual(want);
+  });
+
+  test("for a request has all its time behind an answer that was taken late", () => {
+    const deadlines = new Deadlines(defaultLimits, lookEveryMs);
+    for (let waitedMs = 0; waitedMs <= idleTimeoutMs; waitedMs += lookEveryMs) {
+      expect(deadlines.look({ ...waited, stage: "head", congested: true })).toBe("nothing");
+    }
+    expect(deadlines.look({ ...waited, stage: "head" })).toBe("nothing");
   });
 
   test("begins anew with each sign of life", () => {

@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { defaultLimits, freeBuffer, ownPiece } from "../../../src/gateway/carriers/index.ts";
+import { defaultLimits, freeBuffer, type HttpProblem, ownPiece } from "../../../src/gateway/carriers/index.ts";
+import type { Http1RequestHead } from "../../../src/gateway/http1/index.ts";
 import { RequestReader } from "../../../src/gateway/http1/request-reader.ts";
 
 test("a reader that has stopped holds nothing of what had arrived", () => {
@@ -18,6 +19,43 @@ test("what is left of a chunk is kept in a copy, though it be a byte", () => {
   reader.read(chunk);
   chunk.fill(0);
   expect(reader.incoming.bytes.toString()).toBe("G");
+});
+
+test("a shorter head is read once, too, though a longer one was kept before it", () => {
+  const sections: unknown[] = [];
+  const onHead = ({ section }: Http1RequestHead): void => void sections.push(section);
+  const parts = { onHead, onPiece: () => {}, onBodyEnd: () => {}, onBroken: () => {} };
+  const reader = new RequestReader(defaultLimits, parts, { congested: false });
+  for (const host of ["plants.example", "x", "x"]) {
+    reader.read(Buffer.from(`GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`));
+    reader.stage = "head";
+  }
+  expect(sections.map((section) => sections.indexOf(section))).toEqual([0, 1, 1]);
+});
+
+test("a request line that has not ended is refused once no method can be so long that its target is not", () => {
+  const refused = [0, 1].map((more) => {
+    let heads = 0;
+    const parts = { onHead: () => void heads++, onPiece: () => {}, onBodyEnd: () => {}, onBroken: () => {} };
+    const reader = new RequestReader(defaultLimits, parts, { congested: false });
+    reader.read(Buffer.from("M".repeat(32) + " /".padEnd(defaultLimits.urlBytes + 32 + more, "7")));
+    return heads;
+  });
+  expect(refused).toEqual([0, 1]);
+});
+
+test("a method begins with any capital letter, and with nothing beside them", () => {
+  const begins = Array.from("@AZ[", (letter) => {
+    const problems: (HttpProblem | undefined)[] = [];
+    const onHead = ({ problem }: Http1RequestHead): void => void problems.push(problem);
+    const parts = { onHead, onPiece: () => {}, onBodyEnd: () => {}, onBroken: () => {} };
+    const reader = new RequestReader(defaultLimits, parts, { congested: false });
+    reader.read(Buffer.from(letter));
+    const isRefused = problems.length > 0;
+    if (!isRefused) reader.read(Buffer.from(" / HTTP/1.1\r\n\r\n"));
+    return isRefused ? "refused at once" : problems;
+  });
+  expect(begins).toEqual(["refused at once", [undefined], [undefined], "refused at once"]);
 });
 
 test("a body whose memory is transferred as it comes takes nothing of the next request along", () => {
