@@ -25,16 +25,18 @@ export type ServerState = "refusing" | "away" | "busy" | "well";
 
 /** What follows from a verdict. */
 interface Consequence {
-  /** The next step of a batch that waits for locked plants, and of one that leaves them alone. */
-  readonly waiting: Step;
-  readonly skipping: Step;
+  /** The next step of a batch. */
+  readonly next: Step;
   /** Whether the next attempt is made on another connection. */
   readonly reconnects: boolean;
   /** What the fault says of the server if the batch is given up. */
   readonly server: ServerState;
 }
 
-/** The next step of a batch: another attempt, one that leaves locked plants alone, its halves, or the end. */
+/**
+ * The next step of a batch: another attempt, one that leaves locked plants alone as do all further ones, its halves, or
+ * the end.
+ */
 export type Step = "again" | "skip-locked" | "divide" | "end";
 
 /**
@@ -44,13 +46,13 @@ export type Step = "again" | "skip-locked" | "divide" | "end";
  * Two steps depend on more than that, see {@link nextStep}.
  */
 export const consequences: Readonly<Record<Verdict, Consequence>> = {
-  repeat: { waiting: "again", skipping: "again", reconnects: false, server: "busy" },
-  skip: { waiting: "skip-locked", skipping: "again", reconnects: false, server: "busy" },
-  wait: { waiting: "again", skipping: "again", reconnects: false, server: "away" },
-  reconnect: { waiting: "again", skipping: "again", reconnects: true, server: "away" },
-  look: { waiting: "again", skipping: "again", reconnects: true, server: "away" },
-  divide: { waiting: "divide", skipping: "divide", reconnects: false, server: "well" },
-  "give-up": { waiting: "end", skipping: "end", reconnects: false, server: "refusing" },
+  repeat: { next: "again", reconnects: false, server: "busy" },
+  skip: { next: "skip-locked", reconnects: false, server: "busy" },
+  wait: { next: "again", reconnects: false, server: "away" },
+  reconnect: { next: "again", reconnects: true, server: "away" },
+  look: { next: "again", reconnects: true, server: "away" },
+  divide: { next: "divide", reconnects: false, server: "well" },
+  "give-up": { next: "end", reconnects: false, server: "refusing" },
 };
 
 /**
@@ -63,9 +65,8 @@ export const consequences: Readonly<Record<Verdict, Consequence>> = {
  * whatever becomes of the plant now
  */
 export function nextStep(verdict: Verdict, fault: unknown, skipsLocked: boolean, hasUnreadKeys: boolean): Step {
-  const { waiting, skipping } = consequences[verdict];
   const meetsLockOfPlant = skipsLocked && verdict === "skip" && isRaisedWithin(fault);
-  const step = meetsLockOfPlant ? "divide" : skipsLocked ? skipping : waiting;
+  const step = meetsLockOfPlant ? "divide" : consequences[verdict].next;
   return step === "divide" && hasUnreadKeys ? "again" : step;
 }
 
