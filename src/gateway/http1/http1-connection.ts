@@ -138,14 +138,10 @@ export class Http1Connection implements RequestParts, BodySource {
    * @throws TypeError for fields that HTTP does not allow, before anything is sent
    */
   answer(httpStatus: number, fields: readonly HeaderFields[], body: Uint8Array | undefined): void {
-    const isHead = this.#head.httpMethod === "HEAD";
-    if (body === undefined && isHead) {
-      // The fields include the length that the answer to a GET would have.
-      this.begin(httpStatus, fields);
-      return this.end(undefined);
-    }
     this.#decideWhetherLast();
-    const framing = framingOf(httpStatus, body);
+    const isHead = this.#head.httpMethod === "HEAD";
+    const isLengthInFields = isHead && body === undefined;
+    const framing = isLengthInFields ? framingOfPieces(this.#head, httpStatus, fields) : framingOf(httpStatus, body);
     const head = answerHead(httpStatus, fields, framing, this.#isLast ? closeLine : this.#keepAlive);
     this.#writer.answer(head, isHead || framing === "none" || framing === 0 ? undefined : body);
     this.#finish();
