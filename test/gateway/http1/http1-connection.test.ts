@@ -200,6 +200,17 @@ test("an answer without a body has a length of 0", async () => {
   expect(String(head)).toContain("content-length: 0\r\n");
 });
 
+test.each([
+  { name: "whose fields say so", fields: [["content-length", "5"]], body: undefined },
+  { name: "of which the body is given", fields: [], body: Buffer.from("plant") },
+])("an answer to HEAD has the length that one to GET would have, $name", async ({ fields, body }) => {
+  using ends = await openEnds(Buffer.alloc(1), 1000, (asked) => asked.answer(200, fields, body));
+  ends.client.end("HEAD / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2));
+  const answers = String(await within(buffer(ends.client), "the answers"));
+  expect(answers.match(/\r\ncontent-length: 5\r\n/g)).toHaveLength(2);
+  expect(answers).not.toContain("plant");
+});
+
 test("a client that takes some of its answer now and then is not cut off, one that takes none is", async () => {
   // More than the system takes by itself.
   const page = Buffer.alloc(64 * 1024 * 1024);

@@ -58,6 +58,20 @@ test("a method begins with any capital letter, and with nothing beside them", ()
   expect(begins).toEqual(["refused at once", [undefined], [undefined], "refused at once"]);
 });
 
+test("extensions of a chunk are counted once, however often something of them comes", () => {
+  const seen: string[] = [];
+  const parts = {
+    onHead: () => {},
+    onPiece: (piece: Buffer) => void seen.push(piece.toString()),
+    onBodyEnd: () => void seen.push("end"),
+    onBroken: () => reader.stop(),
+  };
+  const reader = new RequestReader(defaultLimits, parts, { congested: false });
+  reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"));
+  for (const text of [`5;${"x".repeat(9_000)}`, "x", "\r", "\nplant\r\n0\r\n\r\n"]) reader.read(Buffer.from(text));
+  expect(seen).toEqual(["plant", "end"]);
+});
+
 test("a body whose memory is transferred as it comes takes nothing of the next request along", () => {
   const parts = { onHead: () => {}, onPiece: transfer, onBodyEnd: () => {}, onBroken: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
