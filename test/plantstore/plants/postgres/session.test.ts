@@ -445,6 +445,27 @@ describe("a session", () => {
     await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'unheard'");
   });
 
+  test("asks once for the end of what is running when it is closed, also where that is never answered", async () => {
+    const url = await server.createSchema();
+    let asked = 0;
+    await using silent = await forward((first) => {
+      if (first.readInt32BE(4) !== cancelCode) return first;
+      asked++;
+      return { answer: Buffer.alloc(0), isOver: false };
+    });
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=asked-once`),
+    );
+    await session.connect();
+    const lost = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Connection terminated");
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'asked-once' AND wait_event = 'PgSleep'";
+    await expect.poll(() => runSql(url, running)).toHaveLength(1);
+    await session.close();
+    await lost;
+    expect(asked).toBe(1);
+    await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'asked-once'");
+  });
+
   test("has what it gives up ended before its connection is closed, on which a pooler depends", async () => {
     const url = await server.createSchema();
     await using pooler = await startForgetfulPooler();
