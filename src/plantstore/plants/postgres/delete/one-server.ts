@@ -135,9 +135,9 @@ export const oneServer: Placement = placeOnOneServer(false);
 /** The same with records that are divided by day. */
 export const oneServerByDay: Placement = {
   ...placeOnOneServer(true),
-  // At full load dropping then takes a ninth of the time of one core, and at least twice as many records are dropped as
-  // deletions add. Without rests these would lose a quarter to a half of their rate.
-  dropRest: 8,
+  // At full load dropping then takes a thirteenth of the time of one core, and some 1.4 times as many records are dropped
+  // as deletions add. Without rests these would lose a quarter to a half of their rate, with eight times a fifth.
+  dropRest: 12,
   days: {
     make: makeDays,
     dropOld: async (session, keptMs) => {
