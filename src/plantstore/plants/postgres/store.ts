@@ -207,9 +207,12 @@ class PostgresStore implements PlantStore {
     }
   }
 
-  /** Returns whether the server is to blame. It is not if other batches have succeeded since this one began. */
+  /**
+   * Returns whether the server is to blame: it is if it refuses, even if it has not closed the connection of another batch,
+   * and otherwise unless other batches have succeeded since this one began.
+   */
   #isSick({ server }: BatchGivenUp, begunMs: number): boolean {
-    return server !== "well" && !this.#health.hasWorkedSince(begunMs);
+    return server === "refusing" || (server !== "well" && !this.#health.hasWorkedSince(begunMs));
   }
 
   /** Blames a worker, unless the store as a whole has a problem: then the coordinator may be lost. */

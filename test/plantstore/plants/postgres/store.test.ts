@@ -16,6 +16,7 @@ import { refusalOf } from "../../../support/plants/refusal.ts";
 import {
   cancelWaitsForStandby,
   configOf,
+  createPlantsFor,
   openClient,
   type PostgresServer,
   runSql,
@@ -239,6 +240,35 @@ describe("a PostgreSQL store", () => {
     await runSql(opened.url, "DELETE FROM gate");
     expect((await refused).rawMessage).toBe("the outcome of the deletion is unknown; repeating the request is safe");
     expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("is not well where the server refuses a batch, although another one has succeeded meanwhile", async () => {
+    const url = await createPlantsFor(server, "gardener", [1n, 5n]);
+    await runSql(
+      url,
+      `CREATE TABLE gate ();
+       INSERT INTO gate DEFAULT VALUES;
+       ${keeping("WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.02); END LOOP")}`,
+    );
+    const owner = url.replace("user=gardener", "user=tester");
+    let connected = Promise.resolve();
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      void connected.then(() => client.pipe(upstream).pipe(client));
+    });
+    const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
+    const deleted = store.delete(5n, deleteCall());
+    const sleeping = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND usename = 'gardener'";
+    await expect.poll(() => runSql(owner, sleeping)).not.toEqual([]);
+    const gate = Promise.withResolvers<void>();
+    connected = gate.promise;
+    const refused = refusalOf(store.delete(1n, deleteCall()));
+    await runSql(owner, "ALTER ROLE gardener NOLOGIN");
+    await runSql(owner, "DELETE FROM gate");
+    await expect(deleted).resolves.toBe(true);
+    gate.resolve();
+    expect((await refused).code).toBe(Code.Unavailable);
+    expect(store.problem).toContain("gardener");
+    await store.close();
   });
 
   test("tells a caller that nobody knows what a fault of its own came to", async () => {
