@@ -90,13 +90,14 @@ interface StepToTake {
 
 /** Takes a step under the lock. The version changes with it, or after what is done beside servers. */
 async function takeStep(session: Session, lock: Session, { version, step, onWaiting }: StepToTake): Promise<void> {
-  await session.run(endTransactionTimeout(false));
   if (step.byDay === true) {
+    await session.run(endTransactionTimeout(false));
     await divideByDay(session, onWaiting);
   } else if (step.index === undefined) {
     await lock.run(step.sql);
   } else {
     await runBesideServers(session, () => runLocking(session, step.sql), step.index.table, onWaiting);
+    await session.run(endTransactionTimeout(false));
     await buildIndex(session, step.index);
   }
   await lock.run(await setVersion(session, version + 1));
