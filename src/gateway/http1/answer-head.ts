@@ -70,9 +70,9 @@ export function answerHead(
   framing: Framing,
   connectionLines: string,
 ): string {
-  // No test can tell: it is the same whenever it is made.
+  // No test can tell whether a line is kept: it is the same each time it is made.
   let head = (statusLines[httpStatus] ??= toStatusLine(httpStatus));
-  // No test can tell: an empty list has no lines, but asking what it is takes as long as the rest of a short head.
+  // No test can tell: an empty list has no lines, but to ask whether it is prepared takes as long as a short head.
   for (const list of fields) if (list.length > 0) head += fieldLines(list);
   if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
   else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";
