@@ -208,8 +208,8 @@ class PostgresStore implements PlantStore {
   }
 
   /**
-   * Returns whether the server is to blame: it is if it refuses, even if it has not closed the connection of another batch,
-   * and otherwise unless other batches have succeeded since this one began.
+   * Returns whether the server is to blame. If it refuses, it is: it may refuse new connections alone. Otherwise it is
+   * not if other batches have succeeded since this one began.
    */
   #isSick({ server }: BatchGivenUp, begunMs: number): boolean {
     return server === "refusing" || (server !== "well" && !this.#health.hasWorkedSince(begunMs));

@@ -57,7 +57,7 @@ const triggersSql = `
       SELECT string_agg(tgname, ', ') FROM pg_trigger WHERE tgrelid = '%s'::regclass AND NOT tgisinternal $$)
   ) AS trigger`;
 
-/** Spreads the tables of a store as {@link distribute} does, and divides the deletion records by day where that can be. */
+/** Spreads the tables of a store as {@link distribute} does, and divides deletion records by day where that can be. */
 export async function spreadByDay(session: Session, onWaiting?: OnWaiting): Promise<void> {
   await repeatWhileRefused(session, () => distribute(session));
   await repeatWhileRefused(session, async () => {

@@ -135,8 +135,9 @@ export const oneServer: Placement = placeOnOneServer(false);
 /** The same with records that are divided by day. */
 export const oneServerByDay: Placement = {
   ...placeOnOneServer(true),
-  // At full load dropping then takes a thirteenth of the time of one core, and some 1.4 times as many records are dropped
-  // as deletions add. Without rests these would lose a quarter to a half of their rate, with eight times a fifth.
+  // At full load dropping then takes a thirteenth of the time of one core, and some 1.4 times as many records are
+  // dropped as deletions add. Without rests these would lose a quarter to a half of their rate, and a fifth if each rest
+  // were eight times a slice.
   dropRest: 12,
   days: {
     make: makeDays,

@@ -111,8 +111,9 @@ export async function cancelStatement({ host, port, processID, secretKey }: Clie
   [cancelBytes, cancelCode, processID, secretKey].forEach((number, i) => request.writeInt32BE(number ?? 0, 4 * i));
   const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
   const { promise: isTaken, resolve } = Promise.withResolvers<boolean>();
-  // Errors are ignored: a server that is gone runs nothing. One that is there sends nothing but the end, which is noticed
-  // only if the socket is read. The socket is not ended here, because a pooler may take that for a client that has gone.
+  // Errors are ignored: a server that is gone runs nothing. One that is there sends nothing but the end, which is
+  // noticed only if the socket is read. The socket is not ended here, because a pooler may take that for a client that
+  // has gone.
   socket
     .on("error", () => undefined)
     .once("close", () => resolve(socket.readableEnded))

@@ -28,8 +28,8 @@ export function followServerUrl(url: string, currentUrl: () => string): Server {
 }
 
 /**
- * Checks that a renewed URL differs in user and password alone from one that can be used: the beginning of a half-written
- * URL may be the URL of another database.
+ * Checks that a renewed URL differs in user and password alone from one that can be used: the beginning of a
+ * half-written URL may be the URL of another database.
  *
  * @throws StoreOpenError when it differs in anything else
  */

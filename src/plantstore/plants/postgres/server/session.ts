@@ -35,8 +35,8 @@ export interface Workers {
   /** Returns why a commit may not be on the standbys of a worker, by a notice; `undefined` for any other notice. */
   doubtOf(notice: Notice): string | undefined;
   /**
-   * Takes note that a process of the server may still wait for a worker, although its statement was given up; `null` for
-   * one that the server has not named.
+   * Takes note that a process of the server may still wait for a worker, although its statement was given up; `null`
+   * for one that the server has not named.
    */
   mayWait(processId: number | null): void;
   /** Called with each new connection, to end such waits. Must not reject. */
