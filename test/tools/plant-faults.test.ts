@@ -1,7 +1,9 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { faultsOf } from "../../tools/plant-faults/faults-of.ts";
-import { faultsIn, roomOf } from "../../tools/plant-faults/planted-fault.ts";
+import { faultsIn, type PlantedFault, roomOf } from "../../tools/plant-faults/planted-fault.ts";
+import { refusedFaults } from "../../tools/plant-faults/refused-faults.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
 describe("a fault that is planted", () => {
@@ -106,4 +108,28 @@ test("a line is left alone whose comment says that no test can tell", () => {
   ];
   writeFileSync(file, lines.join("\n"));
   expect(faultsIn(file).map(({ line, text }) => `${line} ${text}`)).toEqual(["1 a();", "6 d();"]);
+});
+
+test("faults that the compiler refuses are found, also beside one of syntax, which hides them", async () => {
+  using folder = createTempFolder();
+  mkdirSync(folder.file("src"));
+  symlinkSync(resolve("node_modules"), folder.file("node_modules"));
+  const compilerOptions = { strict: true, noEmit: true, skipLibCheck: true, types: [] };
+  writeFileSync(folder.file("tsconfig.json"), JSON.stringify({ compilerOptions }));
+  const text = "export const one: number = 1;";
+  writeFileSync(folder.file("src/one.ts"), text);
+  const faults = ["2", '"1"', ""].map((change): PlantedFault => {
+    return {
+      kind: "member",
+      file: "src/one.ts",
+      room: "",
+      line: 1,
+      text,
+      change,
+      faulty: text.replace("1", change),
+      block: 0,
+    };
+  });
+  const refused = await refusedFaults(folder.path, faults);
+  expect([...refused].map(({ change }) => change)).toEqual(["", '"1"']);
 });

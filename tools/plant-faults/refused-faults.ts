@@ -3,11 +3,19 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PlantedFault } from "./planted-fault.ts";
 
-/**
- * Returns the faults that the compiler refuses. Each is written to a file of its own beside the original, so that one run
- * checks hundreds of them; thousands take gigabytes of memory.
- */
+/** Returns the faults that the compiler refuses. Types are looked at only once the syntax of all files is right. */
 export async function refusedFaults(folder: string, faults: readonly PlantedFault[]): Promise<Set<PlantedFault>> {
+  const refused = await refusedTogether(folder, faults);
+  if (refused.size === 0) return refused;
+  const others = faults.filter((fault) => !refused.has(fault));
+  return new Set([...refused, ...(await refusedFaults(folder, others))]);
+}
+
+/**
+ * Each fault is written to a file of its own beside the original, so that one run checks hundreds of them; ten thousands
+ * take gigabytes of memory.
+ */
+async function refusedTogether(folder: string, faults: readonly PlantedFault[]): Promise<Set<PlantedFault>> {
   const faulty = new Map(faults.map((fault, at) => [fault.file.replace(/\.ts$/, `.fault-${at}.ts`), fault]));
   // Even a copy of the original may be refused, because it passes its own types to files that import the original.
   // Errors that the faultless copies have too do not count.
@@ -17,8 +25,12 @@ export async function refusedFaults(folder: string, faults: readonly PlantedFaul
   const settings = { extends: "./tsconfig.json", include: ["src/**/*.fault-*.ts"] };
   writeFileSync(join(folder, "tsconfig.faults.json"), JSON.stringify(settings));
   const place = { cwd: folder, maxBuffer: 2 ** 28 };
-  const printed = await new Promise<string>((resolve) =>
-    execFile("node_modules/.bin/tsc", ["-p", "tsconfig.faults.json"], place, (_, stdout) => resolve(stdout)),
+  const printed = await new Promise<string>((resolve, reject) =>
+    execFile("node_modules/.bin/tsc", ["-p", "tsconfig.faults.json"], place, (failure, stdout) => {
+      // 1 and 2 say that there are errors. A compiler that has ended otherwise has not seen all faults.
+      if (failure === null || failure.code === 1 || failure.code === 2) resolve(stdout);
+      else reject(failure);
+    }),
   );
   const errors = [...printed.matchAll(/^(\S+)\([\d,]+\): (.*)$/gm)];
   const known = new Set(errors.filter(([, path = ""]) => sound.has(path)).map(([, , error]) => error));
