@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createHook } from "node:async_hooks";
 import { EventEmitter, once } from "node:events";
+import { stat } from "node:fs/promises";
 import { createBrotliDecompress, createGunzip, createZstdDecompress, gunzipSync } from "node:zlib";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -30,6 +31,14 @@ const stuck: Promise<never> = new Promise(() => {});
 async function* watchReadings({ sensor, count }: { sensor: string; count: number }) {
   for (let at = 0; at < count; at += 1) yield { sensor: `s${at}` };
   if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
+}
+
+/** Fails once something has come, for which it blocks its process as long as a header waits. */
+async function* failLate() {
+  const known = stat(import.meta.filename);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+  await known;
+  yield await Promise.reject(new ConnectError("no sensor", Code.NotFound));
 }
 
 describe.each(restWays)("a server stream on REST over $name", (way) => {
@@ -389,6 +398,12 @@ describe("a server stream on REST", () => {
     using _ = await openAnswer(greenhouse, "1.1", "/sensors/a/readings");
     failure.reject(new ConnectError("no sensor", Code.NotFound));
     expect((await answer).httpStatus).toBe(404);
+  });
+
+  test("fails with a status where its process was blocked until its header was due", async () => {
+    await using greenhouse = await startGreenhouse({ watchReadings: failLate }, { rest: { rules } });
+    const request = { httpMethod: "GET", path: "/sensors/a/readings", header: [] };
+    expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(404);
   });
 
   test("sends each message as soon as it is there, and aborts its handler when the client goes", async () => {

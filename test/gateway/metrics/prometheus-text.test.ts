@@ -81,6 +81,9 @@ describe("the form of /metrics", () => {
     { accept: "application/openmetrics-text; version=0.0.1", want: plain },
     { accept: "application/openmetrics-text;q=0", want: plain },
     { accept: "text/plain;q=0.9,application/openmetrics-text;q=0.1", want: plain },
+    // Of several weights for one form the highest counts, wherever it stands.
+    { accept: "text/plain;version=0.0.4;q=0.5,text/plain;q=0.1,application/openmetrics-text;q=0.3", want: plain },
+    { accept: "application/openmetrics-text;q=0.5,application/openmetrics-text;q=0.1,text/plain;q=0.3", want: open },
     // What Prometheus sends.
     {
       accept:

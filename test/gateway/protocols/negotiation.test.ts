@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { negotiateCoding, readContentCoding } from "../../../src/gateway/protocols/negotiation.ts";
+import { negotiateCoding, readAccept, readContentCoding } from "../../../src/gateway/protocols/negotiation.ts";
 
 const available = ["br", "zstd", "gzip"];
 
@@ -30,10 +30,16 @@ describe("negotiateCoding()", () => {
     { sent: "__proto__, constructor", want: undefined },
     { sent: `${"x,".repeat(15)}gzip`, want: "gzip" },
     { sent: `${"x,".repeat(16)}gzip`, want: undefined },
+    { sent: `${"x".repeat(1019)},gzip`, want: "gzip" },
+    { sent: `${"x".repeat(1020)},gzip`, want: undefined },
   ])("answers Accept-Encoding $sent with $want", ({ sent, want }) => {
     const codings = available.map((name) => ({ name }));
     expect(negotiateCoding(sent, codings)?.name).toBe(want);
   });
+});
+
+test("readAccept() leaves out items that name nothing", () => {
+  expect(readAccept(", ;q=0.5, a;q=0.2").map(({ name }) => name)).toEqual(["a"]);
 });
 
 describe("readContentCoding()", () => {
