@@ -17,6 +17,7 @@ export const demoSettings: readonly (keyof typeof settings)[] = [
   "port",
   "logLevel",
   "audit",
+  "probeLines",
   "requestIdAnswers",
   "adminAddress",
   "corsOrigins",
@@ -26,7 +27,12 @@ export const demoSettings: readonly (keyof typeof settings)[] = [
   "drainTimeoutMs",
 ];
 
-const takenVariables: ReadonlySet<string> = new Set(demoSettings.map((key) => settings[key].variable));
+const taken: ReadonlySet<unknown> = new Set(demoSettings.map((key) => settings[key]));
+
+/** The variables of all other settings. */
+const broughtVariables: readonly string[] = Object.values(settings)
+  .filter((setting) => !taken.has(setting))
+  .map(({ variable }) => variable);
 
 /** A prepared demo. Dispose of it with `using`. */
 export interface Demo extends Disposable {
@@ -47,18 +53,19 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
   const lock = await lockFolder();
   const token = readToken() ?? (await makeToken());
   const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== "");
-  const brought = Object.values(settings).filter(({ variable }) => !takenVariables.has(variable));
+  // Also what is no setting, so that a misspelt one is refused.
+  const kept = given.filter(([name]) => !broughtVariables.includes(name));
   return {
     [Symbol.dispose]: () => lock[Symbol.dispose](),
     token,
-    ignored: brought.map(({ variable }) => variable).filter((name) => given.some(([set]) => set === name)),
+    ignored: broughtVariables.filter((name) => given.some(([set]) => set === name)),
     environment: {
       LOG_LEVEL: "warn",
       // A person reads the log, and need not see every deletion.
       PLANTSTORE_AUDIT: "by-level",
       // There is no load balancer in front of a demo, and Ctrl-C should end it at once.
       PLANTSTORE_DRAIN_DELAY_MS: "0",
-      ...Object.fromEntries(given.filter(([name]) => takenVariables.has(name))),
+      ...Object.fromEntries(kept),
       DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
       PLANTSTORE_TOKENS: token,
       PLANTSTORE_DOCS: "open",

@@ -164,11 +164,15 @@ async function startDemo(folder: TempFolder, environment: Record<string, string>
 }
 
 /** Runs a command line that ends at once, inside the test, in a folder. */
-async function runIn(folder: TempFolder, words: readonly string[]): Promise<Ended> {
+async function runIn(
+  folder: TempFolder,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
   const cwd = process.cwd();
   process.chdir(folder.path);
   try {
-    return await runCommand(words);
+    return await runCommand(words, environment);
   } finally {
     process.chdir(cwd);
   }
@@ -193,6 +197,7 @@ describe("a demo", () => {
       PLANTSTORE_TOKENS: token,
       PLANTSTORE_DOCS: "",
       PLANTSTORE_ADMIN_ADDRESS: "0",
+      PLANTSTORE_LOG_PROBES: "off",
       LOG_LEVEL: "info",
     });
   });
@@ -261,6 +266,13 @@ describe("a demo", () => {
     expect(await deletePlant(second.baseUrl, 1, demo.token)).toBe(400);
     expect(await deletePlant(second.baseUrl, 2, demo.token)).toBe(204);
   });
+});
+
+test("a demo refuses a misspelt setting", async () => {
+  using folder = createTempFolder();
+  const { exitCode, err } = await runIn(folder, ["serve", "--demo"], { PLANTSTORE_ADMIN_ADDRES: "0" });
+  expect(exitCode).toBe(78);
+  expect(err.join("\n")).toContain("PLANTSTORE_ADMIN_ADDRES is no setting; did you mean PLANTSTORE_ADMIN_ADDRESS?");
 });
 
 test.each([
