@@ -32,6 +32,9 @@ function asking(module: string, names: string, body: string): string[] {
 const onDatabase = (body: string): string[] =>
   asking("plant-database.ts", "openSqliteDatabase", `const database = await openSqliteDatabase(file); ${body}`);
 
+const onDatabaseFile = (body: string): string[] =>
+  asking("database.ts", "openDatabase", `const db = openDatabase({ file }); ${body}`);
+
 function createDisk(): ForgetfulDisk {
   return new ForgetfulDisk((folder) => {
     openDatabase({ file: join(folder, "plants.db"), plantsWhenCreated: { first: 1n, last: BigInt(plants) } }).close();
@@ -139,6 +142,18 @@ describe.runIf(canForget())("a store on SQLite whose disk forgets what was not s
       expect(toldBy(disk.run([deleting, file, String(acknowledged + 1)]))).toEqual([false]);
       expectAfterLossOfPower(disk, allBut([]).slice(0, acknowledged + 1));
     }
+  });
+
+  test("writes all of a long log again, whose end could not be synced", { timeout }, () => {
+    using disk = createDisk();
+    // More than an opening writes at a time. After the syncs of the log's header and of this, the third is the deletion's.
+    const leaving = onDatabaseFile(`
+      db.exec("PRAGMA wal_autocheckpoint = 0; CREATE TABLE other AS SELECT randomblob(9000000) AS bytes");
+      try { db.exec("DELETE FROM plants WHERE id = 1"); } catch (fault) { writeSync(1, JSON.stringify(fault.message)); }`);
+    const file = join(disk.folder, "plants.db");
+    expect(toldBy(disk.run([...leaving, file], "fail -wal 3"))).toEqual(["disk I/O error"]);
+    expect(toldBy(disk.run([deleting, file, "1"]))).toEqual([false]);
+    expectAfterLossOfPower(disk, [1]);
   });
 
   test("keeps what is acknowledged when it is created by the process that is killed", { timeout }, () => {
