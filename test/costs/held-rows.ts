@@ -199,6 +199,11 @@ function takenSlowly(sizes: readonly number[]): Run {
   };
 }
 
+/** Asks for something, with these lines of header fields, and reads the answer. */
+function askOnce(lines: string): (client: RawClient) => void {
+  return (client) => client.drain().write(`GET / HTTP/1.1\r\nhost: x\r\n${lines}\r\n`);
+}
+
 /** Asks for the events of a sensor. */
 function watchEvents(sensor: string, count: number): (client: RawClient) => void {
   const path = `/sensors/${sensor}/readings?count=${count}`;
@@ -280,9 +285,25 @@ export const heldRows: readonly HeldRow[] = [
     what: "a connection of HTTP/1.1 that is idle after a request with 15 KB of header fields",
     atMost: "8 KiB a connection",
     n: 50,
-    run: connections(openRaw, (client) =>
-      client.drain().write(`GET / HTTP/1.1\r\nhost: x\r\nx: ${"x".repeat(15_000)}\r\n\r\n`),
-    ),
+    run: connections(openRaw, askOnce(`authorization: Bearer token\r\nx: ${"x".repeat(15_000)}\r\n`)),
+  },
+  {
+    what: "a connection of HTTP/1.1 that is idle after a request with a token of 8 KB",
+    atMost: "8 KiB a connection",
+    n: 50,
+    run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(8_000)}\r\n`)),
+  },
+  {
+    what: "a connection of HTTP/1.1 that is idle after a request with a token of 4 KB, all of which is kept",
+    atMost: "24 KiB a connection",
+    n: 50,
+    run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(4_000)}\r\n`)),
+  },
+  {
+    what: "a connection of HTTP/1.1 that is idle after a request with 580 small header fields",
+    atMost: "8 KiB a connection",
+    n: 50,
+    run: connections(openRaw, askOnce("ab:cd\r\n".repeat(580))),
   },
   {
     what: "a header block of HTTP/2 that does not end",

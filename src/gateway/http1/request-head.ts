@@ -91,7 +91,8 @@ export class HeadReader {
     const line = readRequestLine(requestLine);
     if (line === undefined) return unreadable(versionPattern.test(requestLine) ? badVersion() : notHttp());
     const section = readSection(bytes.toString("latin1", lineEnd, end), line.httpVersion);
-    if (end - lineEnd <= keptLinesMax) this.#keep(section, bytes.subarray(lineEnd, end + emptyLineBytes));
+    const isSmall = end - lineEnd <= keptLinesMax && section.fields.length <= 2 * keptFieldsMax;
+    if (isSmall) this.#keep(section, bytes.subarray(lineEnd, end + emptyLineBytes));
     return toHead(line, section);
   }
 
@@ -259,6 +260,8 @@ const capitalZ = 0x5a;
 /** The longest field lines that are kept for the next request, in bytes: a connection may be idle for long. */
 // Of browsers and of JWTs, most are shorter; to read longer ones each time costs a few microseconds.
 const keptLinesMax = 4 * 1024;
+/** The most fields that are kept: of small ones, each takes ten times its bytes. Clients and proxies send some 30. */
+const keptFieldsMax = 64;
 /** The most empty lines before a request. Old clients send one after a body; endless ones keep the connection open. */
 const emptyLinesMax = 16;
 const emptyLineBytes = 2;

@@ -80,17 +80,19 @@ test("a body whose memory is transferred as it comes takes nothing of the next r
   expect(reader.incoming.bytes.toString()).toBe("GET / HT");
 });
 
-test("heads of 4 KiB are kept for the next, all in the same memory, and longer ones are not", () => {
+test("heads of 4 KiB and 64 fields are kept for the next, all in the same memory, and larger ones are not", () => {
   const parts = { onHead: () => {}, onPiece: () => {}, onBodyEnd: () => {}, onBroken: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   using made = vi.spyOn(Buffer, "allocUnsafeSlow");
-  for (const [nth, bytes] of [4096, 4097, 100, 4096].entries()) {
-    const lines = `host: x\r\na: ${String(nth).repeat(bytes - 14)}\r\n`;
-    reader.read(Buffer.from(`GET / HTTP/1.1\r\n${lines}\r\n`));
+  const read = (lines: string): void => {
+    reader.read(Buffer.from(`GET / HTTP/1.1\r\nhost: x\r\n${lines}\r\n`));
     reader.stage = "head";
-  }
+  };
+  for (const fields of [64, 63]) read("a: b\r\n".repeat(fields));
+  for (const [nth, bytes] of [4096, 4097, 100, 4096].entries()) read(`a: ${String(nth).repeat(bytes - 14)}\r\n`);
   // With the empty line.
-  expect(made.mock.calls).toEqual([[4098]]);
+  const smallBytes = 9 + 63 * 6 + 2;
+  expect(made.mock.calls).toEqual([[smallBytes], [4098]]);
 });
 
 function transfer(piece: Uint8Array): void {

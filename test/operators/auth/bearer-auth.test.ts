@@ -200,13 +200,20 @@ describe("admit", () => {
     expect(seen).toEqual([{ text: "good", digest: digestOf("good") }]);
   });
 
-  test("reads a credential once that a connection repeats", async () => {
+  // A longer one would be kept for as long as a connection of anybody is idle. What is kept of a head that has a short
+  // one is among the costs.
+  test.each([
+    { chars: 4096, readings: 1 },
+    { chars: 4097, readings: 2 },
+  ])("reads a credential $readings times that a connection repeats: $chars characters", async ({ chars, readings }) => {
     const seen: PresentedToken[] = [];
-    const admit = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
+    const verify = (token: PresentedToken): TokenOutcome => (seen.push(token), answer({ ...token, text: "good" }));
+    const admit = createBearerAuth({ verify }, { realm });
     const connection = {};
-    for (const _ of [1, 2]) await admit({ ...toRequest({ authorization: "Bearer good" }), connection });
-    expect(seen).toHaveLength(2);
-    expect(seen[0]).toBe(seen[1]);
+    const authorization = `Bearer ${"t".repeat(chars)}`;
+    for (const _ of [1, 2]) await admit({ ...toRequest({ authorization }), connection });
+    expect(seen.map(({ text }) => text.length)).toEqual([chars, chars]);
+    expect(new Set(seen).size).toBe(readings);
   });
 
   test.each([
