@@ -85,6 +85,22 @@ test("the oldest connection beyond the limit takes the place of one that has clo
   expect((await heir.readAnswer()).httpStatus).toBe(200);
 });
 
+test("a connection beyond the limit that has closed makes room for one other", async () => {
+  await using gateway = await startGateway(1);
+  using stack = new DisposableStack();
+  const open = async () => stack.use(await openAnswered(gateway.address));
+  await open();
+  const oldest = await open();
+  const [next] = await Promise.all(Array.from({ length: spareMax - 1 }, open));
+  next?.socket.end();
+  expect(await next?.atEnd()).toBe(true);
+  await open();
+  oldest.request(get);
+  expect((await oldest.readAnswer()).httpStatus).toBe(200);
+  await open();
+  expect(await oldest.atEnd()).toBe(true);
+});
+
 describe("a connection beyond the limit that has a request is kept until it is answered", () => {
   const certificate = createCertificate("spare");
   const inTls = { ca: certificate.cert, servername: "localhost" };
