@@ -81,10 +81,11 @@ describe("a service that accepts a resource as it was read", () => {
     { field: "f_double", path: "Infinity", body: '{"fDouble":"Infinity"}' },
   ])("accepts $body where the path has $path", ({ field, path, body }) => {
     const rules = [{ selector: "kitchensink.v1.KitchenSink.Types", ...putAt(field) }];
-    expect(decode({ ...options, rules }, `PUT /v1/floats/${path}`, body)).toEqual(
-      decode({ ...options, rules }, `PUT /v1/floats/${path}`, "{}"),
-    );
-    expect(() => decode({ ...options, rules }, "PUT /v1/floats/1.5", body)).toThrow("is not the value in the path");
+    const decodeAt = (value: string, json: string): Message =>
+      decode({ ...options, rules }, `PUT /v1/floats/${value}`, json);
+    expect(decodeAt(path, body)).toEqual(decodeAt(path, "{}"));
+    expect(() => decodeAt("1.5", body)).toThrow("is not the value in the path");
+    expect(() => decodeAt(path, body.replace(`"${path}"`, "1.5"))).toThrow("is not the value in the path");
   });
 
   test("refuses another value even if it is lenient", () => {
