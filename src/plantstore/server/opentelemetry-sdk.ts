@@ -81,7 +81,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
   const parts: { shutdown(): Promise<void> }[] = [];
   try {
     reportUnheeded(report);
-    const start: Start = { load, resource: createResource(load, serviceVersion), log, report };
+    const start: Start = { load, resource: createResource(load, serviceVersion, report), log, report };
     if (signals.has("metrics")) parts.push(startMetrics(start, collect));
     if (signals.has("traces")) parts.push(startTraces(start));
   } catch (cause) {
@@ -122,7 +122,7 @@ function findSdk(): Load {
   }
 }
 
-function createResource(load: Load, serviceVersion: string): ResourceMetrics["resource"] {
+function createResource(load: Load, serviceVersion: string, report: Start["report"]): ResourceMetrics["resource"] {
   const sdk: typeof import("@opentelemetry/resources") = load("@opentelemetry/resources");
   // Not what the SDK detects by itself: it adds the command line, which may have a password in it.
   const own = sdk.resourceFromAttributes({
@@ -133,6 +133,10 @@ function createResource(load: Load, serviceVersion: string): ResourceMetrics["re
     "process.pid": process.pid,
   });
   const given = sdk.detectResources({ detectors: [sdk.envDetector] });
+  // The SDK drops all of them for one that is malformed.
+  const { attributes = {} } = sdk.resourceAttributesEnvDetector.detect();
+  if (process.env["OTEL_RESOURCE_ATTRIBUTES"]?.trim() && Object.keys(attributes).length === 0)
+    report("OTEL_RESOURCE_ATTRIBUTES is not understood: there are none of them");
   return sdk.defaultResource().merge(own).merge(given);
 }
 
@@ -205,7 +209,15 @@ function reportUnheeded(report: Start["report"]): void {
     const value = process.env[name];
     if (value && !meant.includes(value.toLowerCase())) report(`${name}=${value} is not heeded`);
   }
+  for (const part of ["", "TRACES_", "METRICS_"]) {
+    const name = `OTEL_EXPORTER_OTLP_${part}HEADERS`;
+    const fields = (process.env[name] ?? "").split(",").filter((field) => field.trim() !== "");
+    // The SDK leaves such fields out. Not with their text, which may be a credential.
+    if (!fields.every((field) => headerField.test(field))) report(`${name} has a field that is no name=value`);
+  }
 }
+
+const headerField = /^\s*[^=\s][^=]*=\s*[^\s;]/;
 
 function readMs(variable: string, fallback: number, report: Start["report"]): number {
   const text = process.env[variable];

@@ -233,12 +233,16 @@ test("what is not understood is said, and the default is in force", async () => 
     OTEL_METRIC_EXPORT_INTERVAL: "often",
     OTEL_PROPAGATORS: "tracecontext,owl",
     OTEL_CONFIG_FILE: "telemetry.yaml",
+    OTEL_RESOURCE_ATTRIBUTES: "service.namespace=garden,greenhouse",
+    OTEL_EXPORTER_OTLP_HEADERS: "secret,",
   });
   await deletePlant(traced, 1n);
   await expect.poll(() => collector.spans.length).toBe(2);
   const problems = traced.lines("OpenTelemetry reports a problem").map(({ problem }) => String(problem));
-  const named = ["SAMPLER", "CONFIG_FILE", "traces go by http/protobuf", "metrics go by", "nowhere", "INTERVAL", "owl"];
+  const ofSdk = ["SAMPLER", "traces go by http/protobuf", "metrics go by", "nowhere", "INTERVAL", "owl"];
+  const named = [...ofSdk, "CONFIG_FILE", "RESOURCE_ATTRIBUTES", "OTLP_HEADERS"];
   expect(problems).toEqual(expect.arrayContaining(named.map((name) => expect.stringContaining(name))));
+  expect(problems.join()).not.toContain("secret");
   expect(problems).toHaveLength(named.length);
 });
 
