@@ -180,6 +180,12 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     expect(answer.httpStatus).toBe(String(message).includes("larger") ? 413 : 400);
   });
 
+  test("may not repeat the path, even where a request may", async () => {
+    await using greenhouse = await start({ recordReadings }, { rest: { rules, sameValueAsPath: () => true } });
+    const answer = await post(greenhouse, "/sensors/s/readings", '{"sensor":"s"}\n');
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ message: "line 1: sensor: is bound by the path" });
+  });
+
   test.each(
     onFirstWay(way, [
       { type: "application/x-ndjson", status: 200 },

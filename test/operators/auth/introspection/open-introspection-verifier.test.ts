@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
 import type { OperatorLog } from "../../../../src/operators/inputs/operator-log.ts";
 import {
@@ -239,6 +239,19 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
     expect(await first).toMatchObject({ kind: "principal" });
     expect(endpoint.verifier.problem).toBeUndefined();
     expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: "principal" });
+  });
+
+  test("when five tokens fail, but not when one more does after the pause", async () => {
+    await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
+    for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 1_000 });
+    try {
+      await outcomeOf(endpoint, "six");
+      endpoint.answer = { active: true, sub: "ada" };
+      expect(await outcomeOf(endpoint, "seven")).toMatchObject({ kind: "principal" });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("when many fail, but not five in a row", async () => {
