@@ -163,6 +163,22 @@ test("connections that come before any process takes them wait for the first", a
   socket?.write(request);
   const worker = await startWorker(shared);
   expect(socket && (await answererOf(socket))).toBe(worker.pid);
+  // It is not handed to the next one as well, which has none.
+  const next = await startWorker(shared);
+  expect(await ask(open(shared))).toBe(next.pid);
+});
+
+test("of connections that no process takes 1,024 wait, and those are closed with the port", async () => {
+  const shared = await share();
+  const sockets = Array.from({ length: 1_030 }, () => open(shared));
+  let closed = 0;
+  // The end of a connection is noticed only if it is read.
+  for (const socket of sockets) socket.resume().once("close", () => closed++);
+  await expect.poll(() => closed).toBe(6);
+  expect(await ask(open(shared))).toMatch(/ECONNRESET|EPIPE|closed/);
+  expect(closed).toBe(6);
+  await within(shared.drain(), "the end of the port");
+  await expect.poll(() => closed).toBe(sockets.length);
 });
 
 test("what a killed process has not taken is answered by another", async () => {
