@@ -363,6 +363,19 @@ function decoded({ body }: HttpAnswer): string {
   return Buffer.from(body.toString("latin1"), "base64").toString("latin1");
 }
 
+test("it may ask for the client again and again, whom the fields of trusted proxies name once", async () => {
+  const told: AdmitRequest["peer"][] = [];
+  const admit = (request: AdmitRequest): void => void told.push(request.peer, request.peer);
+  const trustedProxies = { addresses: ["127.0.0.1"] };
+  await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, { admit, trustedProxies });
+  const request = ask("GET", "/sensors/7/reading", [["x-forwarded-for", "192.0.2.7"]]);
+  await exchange(greenhouse.address, "1.1", request);
+  const [first, second] = told;
+  expect(first?.address).toBe("192.0.2.7");
+  // To read the fields costs as much as some calls.
+  expect(second).toBe(first);
+});
+
 test("it is told of method and route, and whether another server has passed the request on", async () => {
   const told: unknown[] = [];
   const admit = ({ httpMethod, httpRoute, isMounted }: AdmitRequest): void =>

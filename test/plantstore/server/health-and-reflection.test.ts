@@ -40,6 +40,18 @@ test.each([
   expect(status).toBe(want);
 });
 
+test("gRPC health takes no more than a name of a service", async () => {
+  await using server = await startPlantServer();
+  // With its tag and its length, 512 bytes and one more.
+  for (const [length, code] of [
+    [509, Code.NotFound],
+    [510, Code.ResourceExhausted],
+  ] as const) {
+    const asked = createClient(Health, transportTo(server)).check({ service: "a".repeat(length) });
+    await expect(asked).rejects.toMatchObject({ code });
+  }
+});
+
 test("reflection lists the services", async () => {
   await using server = await startPlantServer();
   expect(await servicesListed(server, tokens.good)).toEqual([
