@@ -45,12 +45,12 @@ export const importCommand: Command = {
     let ids = 0;
     const onBatch = (batch: number): void => show((ids += batch), opened?.bytesRead ?? 0);
     const options = { restore: flags["restore"] === true, onBatch };
-    const counts = await importPlants(database, text, options).catch((reason: unknown) => {
-      terminal.progress?.("");
-      if (ids > 0) terminal.err(`stopped after ${took()}; the first ${inGroups(ids)} ids are imported`);
-      throw reason;
-    });
-    terminal.progress?.("");
+    const counts = await importPlants(database, text, options)
+      .finally(() => terminal.progress?.(""))
+      .catch((reason: unknown) => {
+        if (ids > 0) terminal.err(`stopped after ${took()}; the first ${inGroups(ids)} ids are imported`);
+        throw reason;
+      });
     terminal.err(`took ${took()} for ${inGroups(ids)} ids`);
     terminal.out(`${counts.added} added, ${counts.present} there already, ${counts.deleted} skipped as deleted`);
     return exitCode.ok;

@@ -136,7 +136,9 @@ test("metadata goes both ways, and an error has its code, message and metadata",
   const names = ["authorization", "x-a", "user-agent", "te", "grpc-accept-encoding"];
   expect(names.map((name) => header?.get(name))).toEqual(["Bearer x", "1", "tests", "trailers", "gzip,br,zstd"]);
   expect(timeoutMs).toBeGreaterThan(1000);
-  const error = await client.waterBed({ bed: -1n }).catch((reason: unknown) => ConnectError.from(reason));
+  const asked = client.waterBed({ bed: -1n }, { headers: { "x-a": "2" } });
+  const error = await asked.catch((reason: unknown) => ConnectError.from(reason));
+  expect(seen.at(-1)?.header.get("user-agent")).toBe("grpc-node-plantstore-gateway");
   expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "no such bed" });
   expect(error instanceof ConnectError && error.metadata.get("x-why")).toBe("3");
   expect(error instanceof ConnectError && error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "4" }]);

@@ -201,13 +201,13 @@ test("the durations of requests go to the meter provider that is registered by t
   const told = resourceMetrics.scopeMetrics.flatMap(({ scope, metrics: those }) =>
     those.map((metric) => {
       const points = metric.dataPointType === DataPointType.HISTOGRAM ? metric.dataPoints : [];
-      const { name, unit } = metric.descriptor;
+      const { name, unit, description } = metric.descriptor;
       const counts = points.map(({ attributes, value }) => ({
         attributes,
         count: value.count,
         sum: (value.sum ?? 10) < 10,
       }));
-      return { scope: scope.name, name, unit, counts, lowest: points[0]?.value.buckets.boundaries[0] };
+      return { scope: scope.name, name, unit, description, counts, lowest: points[0]?.value.buckets.boundaries[0] };
     }),
   );
   const scope = "@plantstore/gateway";
@@ -216,6 +216,7 @@ test("the durations of requests go to the meter provider that is registered by t
       scope,
       name: "rpc.server.call.duration",
       unit: "s",
+      description: "Duration of calls over gRPC, gRPC-Web and Connect",
       lowest: 0.0005,
       counts: [
         {
@@ -233,6 +234,7 @@ test("the durations of requests go to the meter provider that is registered by t
       scope,
       name: "http.server.request.duration",
       unit: "s",
+      description: "Duration of REST calls and other HTTP requests",
       lowest: 0.0005,
       counts: [
         {
