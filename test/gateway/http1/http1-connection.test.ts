@@ -465,6 +465,18 @@ test("of a large answer its last part alone is copied, which lets go of the rest
   expect(parts.map((part) => part.buffer === page.buffer)).toEqual([...Array<boolean>(255).fill(true), false]);
 });
 
+test("of a large answer what the socket holds is counted each time that it has taken more", async () => {
+  const page = Buffer.alloc(64 * 1024 * 1024);
+  using ends = await openEnds(page, 1000);
+  const { client, socket, budget } = ends;
+  const besideSocket = new Set<number>();
+  socket.on("drain", () => besideSocket.add(budget.bytes - socket.writableLength));
+  client.resume().write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  await expect.poll(() => client.bytesRead).toBeGreaterThan(page.byteLength);
+  // The page counts as a whole until its last part is handed over.
+  await expect.poll(() => [...besideSocket]).toEqual([page.byteLength, 0]);
+});
+
 /** Returns the bytes that are written to a socket from now on, part by part. */
 function seenParts(socket: Socket): Uint8Array[] {
   const parts: Uint8Array[] = [];
