@@ -516,6 +516,14 @@ describe("what cannot be used is said, with exit code 2, or 1 if it is the upstr
     expect(result).toMatchObject({ exitCode, printed: "" });
     expect(result.complaint).toContain(says);
   });
+
+  test("a port that is in use", async () => {
+    await using other = await startUpstream();
+    const port = other.address.slice(other.address.lastIndexOf(":") + 1);
+    const result = await run(...local, "--descriptors", set, "--port", port);
+    expect(result).toMatchObject({ exitCode: 1, printed: "" });
+    expect(result.complaint).toContain(`EADDRINUSE: address already in use 127.0.0.1:${port}`);
+  });
 });
 
 test.each([

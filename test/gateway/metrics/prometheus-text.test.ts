@@ -80,6 +80,7 @@ describe("the form of /metrics", () => {
     { accept: "Application/OpenMetrics-Text; Version=1.0.0", want: open },
     { accept: "application/openmetrics-text; version=0.0.1", want: plain },
     { accept: "application/openmetrics-text;q=0", want: plain },
+    { accept: "text/html,application/openmetrics-text;q=0.5", want: open },
     { accept: "text/plain;q=0.9,application/openmetrics-text;q=0.1", want: plain },
     // Of several weights for one form the highest counts, wherever it stands.
     { accept: "text/plain;version=0.0.4;q=0.5,text/plain;q=0.1,application/openmetrics-text;q=0.3", want: plain },
