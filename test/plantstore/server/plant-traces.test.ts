@@ -8,6 +8,7 @@ import { deletePlantRequest, exchange, rpcRequest, wireFormats } from "../../sup
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import type { Field, HttpRequest } from "../../support/carriers/exchange.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { waitLimitMs, within } from "../../support/deadline.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "../../support/telemetry/otlp-receiver.ts";
 import { bearer } from "../../support/server/plant-server.ts";
@@ -201,7 +202,8 @@ test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
   await using traced = await start(answer === undefined ? "http://127.0.0.1:1" : collector.url, variables);
   for (let id = 1n; id <= 20n; id++) await deletePlant(traced, id);
   expect(traced.lines("call").map(({ code }) => code)).toEqual(Array(20).fill("OK"));
-  await traced.server.drain();
+  // The SDK gives up by itself after half a minute.
+  await within(traced.server.drain(), "the drain", waitLimitMs / 2);
   expect(traced.lines("stopped")).toHaveLength(1);
   // One line for each signal, not one for each failure.
   expect(traced.lines("telemetry cannot be exported").length).toBeLessThanOrEqual(2);
