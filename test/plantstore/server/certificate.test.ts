@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { connect, type TLSSocket } from "node:tls";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type Certificate, createCertificate } from "../../support/carriers/certificate.ts";
 import { within } from "../../support/deadline.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
@@ -97,15 +97,17 @@ test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
 const dayMs = 86_400_000;
 
 test.each([
-  { name: "that expires in 15 days is not warned of", days: 15, want: undefined },
-  { name: "that expires in 13 days is warned of", days: 13, want: "the certificate expires soon" },
+  { name: "that expires an hour later than in 14 days is not warned of", days: 14 + 1 / 24, want: undefined },
+  { name: "that expires in 14 days is warned of", days: 14, want: "the certificate expires soon" },
   { name: "that has expired is warned of", days: -1, want: "the certificate has expired" },
 ])("a certificate $name, at the start and each day", async ({ days, want }) => {
   using folder = createTempFolder();
   const notAfter = new Date(Math.trunc(Date.now() / 1_000) * 1_000 + days * dayMs);
   put(folder, createCertificate("plants", notAfter));
+  using timers = vi.spyOn(globalThis, "setInterval");
   await using server = await serve(folder);
   await server.reload();
+  timers.mock.calls.find(([, everyMs]) => everyMs === dayMs)?.[0]();
   const warnings = server.lines().filter(({ msg }) => String(msg).startsWith("the certificate"));
   const warning = {
     errorCode: "ERR_CERTIFICATE_EXPIRES",
@@ -113,7 +115,7 @@ test.each([
     certFile: folder.file("cert.pem"),
     notAfter: notAfter.toISOString(),
   };
-  expect(warnings).toMatchObject(want === undefined ? [] : [warning]);
+  expect(warnings).toMatchObject(want === undefined ? [] : [warning, warning]);
 });
 
 test("a certificate of the chain that has expired is not taken for the server's", async () => {

@@ -171,6 +171,17 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
     "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
   ],
   [
+    "an admin address among all those of the service",
+    {
+      HOST: "::",
+      PORT: "9464",
+      DATABASE_URL: "sqlite:plants.db",
+      PLANTSTORE_TOKENS: "sixteen-characters",
+      PLANTSTORE_ADMIN_ADDRESS: "9464",
+    },
+    "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
+  ],
+  [
     "a public URL with a user's name",
     { PLANTSTORE_PUBLIC_URL: "https://u@x/" },
     'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://…@x/"',
@@ -307,6 +318,14 @@ test("several workers on PostgreSQL are taken, on a Unix socket too", () => {
   const several = { DATABASE_URL: "postgres://h/d", PLANTSTORE_WORKERS: "2" };
   expect(configurationOf(several).workers).toBe(2);
   expect(configurationOf({ ...several, HOST: "unix:s" }).workers).toBe(2);
+});
+
+test.each<Texts>([
+  { PORT: "0", PLANTSTORE_ADMIN_ADDRESS: "0" },
+  { HOST: "127.0.0.2", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
+  { HOST: "unix:s", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "0.0.0.0:9464" },
+])("an admin address of the same port is taken where it is another one: %o", (environment) => {
+  expect(configurationOf({ ...minimal, ...environment }).adminAddress).toBeDefined();
 });
 
 test("an exposed address is taken with a store that keeps and a verifier", () => {
