@@ -150,6 +150,9 @@ describe("a call whose deadline passes", () => {
     expect(readOutcome(format, answer).code).toBe(Code.DeadlineExceeded);
     answered.resolve();
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
+    // Not once more, when it is packed.
+    await nextTurn();
+    expect(greenhouse.answers).toHaveLength(1);
   });
 
   test("while a gate looks at it is not asked for its body", async () => {
