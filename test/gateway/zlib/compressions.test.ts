@@ -138,7 +138,8 @@ test.each([
 });
 
 describe("a message in br with a window of 16 MiB", () => {
-  const text = randomBytes(2 ** 18);
+  // Few values, because what does not get smaller is not compressed, and then refers to nothing before it.
+  const text = randomBytes(2 ** 18).map((byte) => byte & 15);
   const params = { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 9 };
 
   test.each([

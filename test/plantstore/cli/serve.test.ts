@@ -94,6 +94,24 @@ test("a server ends although a collector never answers", async () => {
   expect(collector.requests.length).toBeGreaterThan(0);
 });
 
+test("a server ends if it is to export by an SDK that is broken", async () => {
+  using folder = createTempFolder();
+  const program = `
+    const { Module } = require("node:module");
+    const load = Module._load.bind(Module);
+    Module._load = (name, ...rest) => {
+      if (name === "@opentelemetry/sdk-node") throw new Error("a part is missing");
+      return load(name, ...rest);
+    };`;
+  writeFileSync(folder.file("break.cjs"), program);
+  await using server = serve(folder, {
+    NODE_OPTIONS: "--require=./break.cjs",
+    OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
+  });
+  expect(await server.end()).toBe(78);
+  expect(server.stderr()).toContain("OpenTelemetry's SDK cannot be started: Error: a part is missing");
+});
+
 test("a server gives its spans to the SDK that is registered when it starts, wherever its own metrics go", async () => {
   await using collector = await startOtlpReceiver();
   await using other = await startOtlpReceiver();
