@@ -4,7 +4,7 @@ export type ForwardedElement = ReadonlyMap<string, string>;
 /**
  * Reads the elements of a `Forwarded` field (RFC 7239 §4) from the last, which the nearest proxy has added, to the
  * first of as many as are asked for. Ends before the first malformed element, because anything may stand to the left of
- * it, and before one that is longer than any proxy writes.
+ * it, and before what is longer than proxies write.
  *
  *     Forwarded         = 1#forwarded-element
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
@@ -16,7 +16,7 @@ export type ForwardedElement = ReadonlyMap<string, string>;
 export function* readForwarded(field: string, elementsMax: number): Generator<ForwardedElement> {
   for (let end = field.length, left = elementsMax; end >= 0 && left > 0; left--) {
     const start = startOfElement(field, end);
-    if (start === undefined) return;
+    if (start === undefined || field.length - start > readLengthMax) return;
     const element = parseElement(field.slice(start, end).trim());
     if (element === undefined) return;
     if (element.size > 0) yield element;
@@ -26,6 +26,12 @@ export function* readForwarded(field: string, elementsMax: number): Generator<Fo
 
 /** Characters of an element: four parameters, of which a host may have 261. */
 const elementLengthMax = 1024;
+
+/** Characters of all elements that are read: some 200 of each proxy. Clients may write as many as a header holds. */
+const readLengthMax = 4 * 1024;
+
+/** Parameters of an element: the four of RFC 7239 §5, and extensions. To read one takes as long as 100 characters do. */
+const parametersMax = 16;
 
 /**
  * Returns the start of the element that ends at `end`; `undefined` when it is too long, or a quotation mark in it has no
@@ -61,7 +67,7 @@ function parseElement(text: string): ForwardedElement | undefined {
     if (name === undefined) continue;
     const key = name.toLowerCase();
     // RFC 7239 §4: no parameter occurs twice in an element.
-    if (element.has(key)) return undefined;
+    if (element.has(key) || element.size === parametersMax) return undefined;
     element.set(key, bare ?? (quoted ?? "").replaceAll(/\\(.)/g, "$1"));
   }
   return element;

@@ -12,6 +12,15 @@ function clientOf(fields: "x-forwarded" | "forwarded" | "none", header: Record<s
 
 const many = (count: number, element: string): string => Array(count).fill(element).join(", ");
 
+/** A client that five proxies have passed on, in so many characters. */
+function chainOf(length: number): string {
+  const proxy = (characters: number): string => "for=10.2.2.2;a=".padEnd(characters, "b");
+  const others = `for=203.0.113.7,${`${proxy(900)},`.repeat(4)}`;
+  return others + proxy(length - others.length);
+}
+
+const parameters = (count: number): string => Array.from({ length: count }, (_, at) => `a${at}=b`).join(";");
+
 describe("Forwarded", () => {
   test.each<[name: string, field: string, want: object]>([
     ["nothing", "", peer],
@@ -83,6 +92,10 @@ describe("Forwarded", () => {
       `for=203.0.113.7;a=${"b".repeat(1024 - 18)}`,
       { address: "203.0.113.7", port: 0 },
     ],
+    ["16 parameters", `for=203.0.113.7;${parameters(15)}`, { address: "203.0.113.7", port: 0 }],
+    ["17 parameters", `for=203.0.113.7;${parameters(16)}`, peer],
+    ["4096 characters", chainOf(4_096), { address: "203.0.113.7", port: 0 }],
+    ["4097 characters, of which the client is the first", chainOf(4_097), { address: "10.2.2.2", port: 0 }],
     ["an element of 1025 characters", `for=203.0.113.7;a=${"b".repeat(1025 - 18)}`, peer],
     ["a text in quotes that makes an element of 1025 characters", `for=203.0.113.7;a="${"b".repeat(1025 - 20)}"`, peer],
   ])("%s", (_, field, want) => {
