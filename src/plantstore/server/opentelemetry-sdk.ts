@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { accessSync, constants } from "node:fs";
 import { createRequire } from "node:module";
 import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
@@ -214,6 +215,20 @@ function reportUnheeded(report: Start["report"]): void {
     const fields = (process.env[name] ?? "").split(",").filter((field) => field.trim() !== "");
     // The SDK leaves such fields out. Not with their text, which may be a credential.
     if (!fields.every((field) => headerField.test(field))) report(`${name} has a field that is no name=value`);
+    for (const file of ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"]) {
+      reportUnreadable(`OTEL_EXPORTER_OTLP_${part}${file}`, report);
+    }
+  }
+}
+
+/** The SDK leaves out a file that it cannot read, for gRPC without a word. */
+function reportUnreadable(variable: string, report: Start["report"]): void {
+  const path = process.env[variable];
+  if (!path) return;
+  try {
+    accessSync(path, constants.R_OK);
+  } catch (cause) {
+    report(`${variable} cannot be read: ${String(cause)}`);
   }
 }
 

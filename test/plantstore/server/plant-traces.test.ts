@@ -237,12 +237,20 @@ test("what is not understood is said, and the default is in force", async () => 
     OTEL_CONFIG_FILE: "telemetry.yaml",
     OTEL_RESOURCE_ATTRIBUTES: "service.namespace=garden,greenhouse",
     OTEL_EXPORTER_OTLP_HEADERS: "secret,",
+    OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY: "/no/key.pem",
   });
   await deletePlant(traced, 1n);
   await expect.poll(() => collector.spans.length).toBe(2);
   const problems = traced.lines("OpenTelemetry reports a problem").map(({ problem }) => String(problem));
   const ofSdk = ["SAMPLER", "traces go by http/protobuf", "metrics go by", "nowhere", "INTERVAL", "owl"];
-  const named = [...ofSdk, "CONFIG_FILE", "RESOURCE_ATTRIBUTES", "OTLP_HEADERS"];
+  const named = [
+    ...ofSdk,
+    "CONFIG_FILE",
+    "RESOURCE_ATTRIBUTES",
+    "OTLP_HEADERS",
+    "METRICS_CLIENT_KEY cannot be read",
+    "private key file",
+  ];
   expect(problems).toEqual(expect.arrayContaining(named.map((name) => expect.stringContaining(name))));
   expect(problems.join()).not.toContain("secret");
   expect(problems).toHaveLength(named.length);
