@@ -72,7 +72,7 @@ class ConnectionHub {
   place(socket: Socket): void {
     const worker = this.#leastLoaded();
     if (worker !== undefined) this.#hand(socket, worker);
-    else if (this.#waiting.size < waitingMax && this.#onLastLeft === undefined) this.#waiting.add(socket);
+    else if (this.#waiting.size < waitingMax) this.#waiting.add(socket);
     else socket.destroy();
   }
 
