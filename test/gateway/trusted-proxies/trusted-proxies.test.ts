@@ -14,9 +14,9 @@ const many = (count: number, element: string): string => Array(count).fill(eleme
 
 /** A client that five proxies have passed on, in so many characters. */
 function chainOf(length: number): string {
-  const proxy = (characters: number): string => "for=10.2.2.2;a=".padEnd(characters, "b");
-  const others = `for=203.0.113.7,${`${proxy(900)},`.repeat(4)}`;
-  return others + proxy(length - others.length);
+  const proxy = "for=10.2.2.2;a=";
+  const others = `for=203.0.113.7,${`${proxy.padEnd(900, "b")},`.repeat(4)}`;
+  return others + proxy.padEnd(length - others.length, "b");
 }
 
 const parameters = (count: number): string => Array.from({ length: count }, (_, at) => `a${at}=b`).join(";");
