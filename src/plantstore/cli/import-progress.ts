@@ -8,7 +8,10 @@ const progressIntervalMs = 200;
  * Returns a function that shows on a terminal how far the import of a file has come, after so many ids and bytes, now
  * and then.
  */
-export function showProgress(file: string, { progress }: Terminal): (ids: number, bytes: number) => void {
+export function showProgress(
+  file: string,
+  { progress }: Pick<Terminal, "progress">,
+): (ids: number, bytes: number) => void {
   if (progress === undefined) return () => undefined;
   const bytesTotal = lengthOf(file);
   const startMs = performance.now();

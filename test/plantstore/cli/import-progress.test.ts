@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { expect, test } from "vitest";
-import { describeProgress, lengthOf } from "../../../src/plantstore/cli/import-progress.ts";
+import { describeProgress, lengthOf, showProgress } from "../../../src/plantstore/cli/import-progress.ts";
 
 test.each([
   {
@@ -12,6 +12,17 @@ test.each([
   { state: { ids: 0, bytes: 0, bytesTotal: 100, elapsedMs: 1_000 }, want: "0 ids, 0/s" },
 ])("the progress of an import is told as $want", ({ state, want }) => {
   expect(describeProgress(state)).toBe(want);
+});
+
+test("the progress of an import is shown, and shown again when there is more", async () => {
+  let shown = "";
+  const show = showProgress("-", { progress: (line) => (shown = line) });
+  const shownOf = (ids: number): string => {
+    show(ids, 2 * ids);
+    return shown;
+  };
+  await expect.poll(() => shownOf(1)).toMatch(/^1 ids, /);
+  await expect.poll(() => shownOf(2)).toMatch(/^2 ids, /);
 });
 
 test.each([

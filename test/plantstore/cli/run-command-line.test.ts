@@ -282,12 +282,22 @@ test("token list shows every token of a file, and token revoke removes one and n
   const file = folder.file("tokens");
   writeFileSync(file, "# old tokens stay until they are revoked\n");
   const environment = { PLANTSTORE_TOKEN_HASHES_FILE: file };
-  for (const words of [["ci"], ["old", "--expires", "2020-01-01T00:00:00Z"], ["one", "--scope", "plants:delete"]]) {
+  for (const words of [
+    ["ci"],
+    ["old", "--expires", "2020-01-01T00:00:00Z"],
+    ["new", "--expires", "2999-01-01T00:00:00Z"],
+    ["one", "--scope", "plants:delete"],
+  ]) {
     await run(["token", "create", ...words], environment);
   }
   expect(await run(["token", "list"], environment)).toEqual({
     exitCode: 0,
-    out: ["ci - -", "old - 2020-01-01T00:00:00.000Z (expired)", "one plants:delete -"],
+    out: [
+      "ci - -",
+      "old - 2020-01-01T00:00:00.000Z (expired)",
+      "new - 2999-01-01T00:00:00.000Z",
+      "one plants:delete -",
+    ],
     err: [],
   });
   const before = readFileSync(file, "utf8");
