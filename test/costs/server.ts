@@ -3,7 +3,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type AdmitRequest, createGateway } from "../../src/gateway/index.ts";
+import { type AdmitRequest, createGateway, type Gateway } from "../../src/gateway/index.ts";
 import { collectGarbage } from "../support/carriers/held-bytes.ts";
 import type { Answers, Question } from "../support/costs/measured-server.ts";
 import { startKitchenSink } from "../support/gateway/kitchen-sink.ts";
@@ -36,7 +36,8 @@ function admit(request: AdmitRequest): void | Promise<void> {
   const { header } = request;
   if (header.get("wait") !== null) return released.promise.then(refuse);
   // As a limit of calls, a challenge and a log do.
-  if (header.get("x-forwarded-for") !== null && [request.peer, request.origin, request.peer].length > 0) refuse();
+  const isProxied = header.get("x-forwarded-for") !== null || header.get("forwarded") !== null;
+  if (isProxied && [request.peer, request.origin, request.peer].length > 0) refuse();
 }
 
 function refuse(): never {
@@ -48,54 +49,59 @@ const plantsOverTls = await startPlantServer({ tls: createCertificate("plants") 
 // Any may hold whatever its services reach, an Any too.
 const kitchenSink = await startKitchenSink({ jsonOptions: {} });
 const service = GreenhouseService.typeName;
-const greenhouse = createGateway({
-  routes: (router) =>
-    router.service(GreenhouseService, {
-      getReading: async () => {
-        await released.promise;
-        return {};
-      },
-      waterBed: ({ bed, liters, note }, { responseTrailer }) => {
-        if (note === "with a trailer") responseTrailer.set("x-watered", "yes");
-        if (poolIsUsed) useUpPool();
-        return { bed, liters, note };
-      },
-      recordReadings: async (readings: AsyncIterable<Reading>) => {
-        let count = 0;
-        for await (const _ of readings) count++;
-        return { count };
-      },
-      watchReadings: async function* ({ sensor, count }) {
-        for (let i = 0; i < count; i++) {
-          yield { sensor };
-          if (sensor.startsWith("one-by-one")) await nextTurn();
-        }
-        if (sensor === "later") await released.promise;
-      },
-      // Takes its time for each reading.
-      controlClimate: async function* (readings: AsyncIterable<Reading>): AsyncGenerator<{ sensor: string }> {
-        for await (const { sensor } of readings) {
-          yield { sensor };
+function createGreenhouse(fields: "x-forwarded" | "forwarded"): Gateway {
+  return createGateway({
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        getReading: async () => {
           await released.promise;
-        }
-      },
-    }),
-  admit,
-  trustedProxies: { addresses: ["127.0.0.0/8", "10.0.0.0/8"] },
-  rest: {
-    rules: [
-      { selector: `${service}.WatchReadings`, pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
-      { selector: `${service}.RecordReadings`, pattern: { case: "post", value: "/readings" }, body: "*" },
-    ],
-  },
-});
-const greenhouseAddress = await greenhouse.listen();
+          return {};
+        },
+        waterBed: ({ bed, liters, note }, { responseTrailer }) => {
+          if (note === "with a trailer") responseTrailer.set("x-watered", "yes");
+          if (poolIsUsed) useUpPool();
+          return { bed, liters, note };
+        },
+        recordReadings: async (readings: AsyncIterable<Reading>) => {
+          let count = 0;
+          for await (const _ of readings) count++;
+          return { count };
+        },
+        watchReadings: async function* ({ sensor, count }) {
+          for (let i = 0; i < count; i++) {
+            yield { sensor };
+            if (sensor.startsWith("one-by-one")) await nextTurn();
+          }
+          if (sensor === "later") await released.promise;
+        },
+        // Takes its time for each reading.
+        controlClimate: async function* (readings: AsyncIterable<Reading>): AsyncGenerator<{ sensor: string }> {
+          for await (const { sensor } of readings) {
+            yield { sensor };
+            await released.promise;
+          }
+        },
+      }),
+    admit,
+    trustedProxies: { addresses: ["127.0.0.0/8", "10.0.0.0/8"], fields },
+    rest: {
+      rules: [
+        { selector: `${service}.WatchReadings`, pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
+        { selector: `${service}.RecordReadings`, pattern: { case: "post", value: "/readings" }, body: "*" },
+      ],
+    },
+  });
+}
+
+const greenhouseAddress = await createGreenhouse("x-forwarded").listen();
+const forwardedGreenhouseAddress = await createGreenhouse("forwarded").listen();
 
 const answers: { readonly [Q in Question]: () => Promise<Answers[Q]> } = {
   addresses: async () => ({
     plants: plants.address,
     plantsOverTls: plantsOverTls.address,
     greenhouse: greenhouseAddress,
+    forwardedGreenhouse: forwardedGreenhouseAddress,
     kitchenSink: kitchenSink.address,
   }),
   held: async () => {

@@ -127,6 +127,15 @@ const proxyLists = [
   { what: "of trusted addresses", list: "10.0.0.1,".repeat(1_650) },
 ];
 
+const forwardedLists = [
+  { what: "of semicolons", list: `${";".repeat(1_000)},`.repeat(15) },
+  {
+    what: "of parameters",
+    list: `for=10.0.0.1;${Array.from({ length: 15 }, (_, at) => `a${at}=b`).join(";")},`.repeat(140),
+  },
+  { what: "of escapes", list: `for=10.0.0.1;a="${String.raw`\x`.repeat(480)}",`.repeat(15) },
+];
+
 function manyFields(count: number): Field[] {
   return Array.from({ length: count }, (_, i) => [`x-${i}`, "y"]);
 }
@@ -180,6 +189,14 @@ export const spentRows: readonly SpentRow[] = [
     n: 200,
     run: onStreams("greenhouse", (id) => [
       headersFrame(id, [...grpcHeader(waterBed), ["x-forwarded-for", list]], last),
+    ]),
+  })),
+  ...forwardedLists.map(({ what, list }) => ({
+    what: `a \`Forwarded\` of 15 KB from a trusted proxy, ${what}`,
+    atMost: "25",
+    n: 200,
+    run: onStreams("forwardedGreenhouse", (id) => [
+      headersFrame(id, [...grpcHeader(waterBed), ["forwarded", `${list}for=10.0.0.1`]], last),
     ]),
   })),
   {

@@ -4,7 +4,7 @@ export type ForwardedElement = ReadonlyMap<string, string>;
 /**
  * Reads the elements of a `Forwarded` field (RFC 7239 §4) from the last, which the nearest proxy has added, to the
  * first of as many as are asked for. Ends before the first malformed element, because anything may stand to the left of
- * it, and before what is longer than proxies write.
+ * it, and before an element that is longer, or has more parameters, than proxies write.
  *
  *     Forwarded         = 1#forwarded-element
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
@@ -30,7 +30,7 @@ const elementLengthMax = 1024;
 /** Characters of all elements that are read: some 200 of each proxy. Clients may write as many as a header holds. */
 const readLengthMax = 4 * 1024;
 
-/** Parameters of an element: the four of RFC 7239 §5, and extensions. To read one takes as long as 100 characters do. */
+/** Parameters of an element: the four of RFC 7239 §5, and extensions. Reading one costs as much as 100 characters. */
 const parametersMax = 16;
 
 /**
@@ -55,7 +55,7 @@ function openingQuote(field: string, closing: number): number {
 }
 
 const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
-const pair = new RegExp(`(${token})=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)")[ \\t]*(?:;[ \\t]*|$)|;[ \\t]*`, "y");
+const pair = new RegExp(`(${token})=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)")[ \\t]*(?:;[ \\t]*|$)|(?:;[ \\t]*)+`, "y");
 
 function parseElement(text: string): ForwardedElement | undefined {
   const element = new Map<string, string>();

@@ -23,7 +23,7 @@ export interface Answers {
 }
 
 /** The servers of that process: the plant server, and gateways with the services of the tests behind them. */
-export type ServerName = "plants" | "plantsOverTls" | "greenhouse" | "kitchenSink";
+export type ServerName = "plants" | "plantsOverTls" | "greenhouse" | "forwardedGreenhouse" | "kitchenSink";
 
 export type Question = keyof Answers;
 
