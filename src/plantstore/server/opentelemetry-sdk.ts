@@ -81,7 +81,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
   const abandon = (): void => own.forEach((part) => part.disable());
   const parts: { shutdown(): Promise<void> }[] = [];
   try {
-    reportUnheeded(report);
+    reportUnheeded(load, report);
     const start: Start = { load, resource: createResource(load, serviceVersion, report), log, report };
     if (signals.has("metrics")) parts.push(startMetrics(start, collect));
     if (signals.has("traces")) parts.push(startTraces(start));
@@ -137,7 +137,7 @@ function createResource(load: Load, serviceVersion: string, report: Start["repor
   // The SDK drops all of them for one that is malformed.
   const { attributes = {} } = sdk.resourceAttributesEnvDetector.detect();
   if (process.env["OTEL_RESOURCE_ATTRIBUTES"]?.trim() && Object.keys(attributes).length === 0)
-    report("OTEL_RESOURCE_ATTRIBUTES is not understood: there are none of them");
+    report("OTEL_RESOURCE_ATTRIBUTES is malformed: all attributes in it are ignored");
   return sdk.defaultResource().merge(own).merge(given);
 }
 
@@ -205,23 +205,25 @@ const unheeded: readonly (readonly [name: string, ...meant: string[]])[] = [
   ["OTEL_NODE_RESOURCE_DETECTORS", "none"],
 ];
 
-function reportUnheeded(report: Start["report"]): void {
+function reportUnheeded(load: Load, report: Start["report"]): void {
   for (const [name, ...meant] of unheeded) {
     const value = process.env[name];
     if (value && !meant.includes(value.toLowerCase())) report(`${name}=${value} is not heeded`);
   }
+  const { parseKeyPairsIntoRecord }: typeof import("@opentelemetry/core") = load("@opentelemetry/core");
+  const isRead = (field: string): boolean => Object.keys(parseKeyPairsIntoRecord(field)).length > 0;
   for (const part of ["", "TRACES_", "METRICS_"]) {
     const name = `OTEL_EXPORTER_OTLP_${part}HEADERS`;
     const fields = (process.env[name] ?? "").split(",").filter((field) => field.trim() !== "");
-    // The SDK leaves such fields out. Not with their text, which may be a credential.
-    if (!fields.every((field) => headerField.test(field))) report(`${name} has a field that is no name=value`);
+    // Not with their text, which may be a credential.
+    if (!fields.every(isRead)) report(`${name} has a field that is not name=value: it is not sent`);
     for (const file of ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"]) {
       reportUnreadable(`OTEL_EXPORTER_OTLP_${part}${file}`, report);
     }
   }
 }
 
-/** The SDK leaves out a file that it cannot read, for gRPC without a word. */
+/** The SDK does not say which variable it is, and for gRPC says nothing before the first export. */
 function reportUnreadable(variable: string, report: Start["report"]): void {
   const path = process.env[variable];
   if (!path) return;
@@ -231,8 +233,6 @@ function reportUnreadable(variable: string, report: Start["report"]): void {
     report(`${variable} cannot be read: ${String(cause)}`);
   }
 }
-
-const headerField = /^\s*[^=\s][^=]*=\s*[^\s;]/;
 
 function readMs(variable: string, fallback: number, report: Start["report"]): number {
   const text = process.env[variable];
