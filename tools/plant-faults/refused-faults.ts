@@ -5,6 +5,8 @@ import type { PlantedFault } from "./planted-fault.ts";
 
 /** Returns the faults that the compiler refuses. Types are looked at only once the syntax of all files is right. */
 export async function refusedFaults(folder: string, faults: readonly PlantedFault[]): Promise<Set<PlantedFault>> {
+  // Without any file the compiler fails, too.
+  if (faults.length === 0) return new Set();
   const refused = await refusedTogether(folder, faults);
   if (refused.size === 0) return refused;
   const others = faults.filter((fault) => !refused.has(fault));
@@ -12,8 +14,8 @@ export async function refusedFaults(folder: string, faults: readonly PlantedFaul
 }
 
 /**
- * Each fault is written to a file of its own beside the original, so that one run checks hundreds of them; ten thousands
- * take gigabytes of memory.
+ * Returns what one run of the compiler refuses. Each fault is written to a file of its own beside the original, so that
+ * one run checks thousands of them.
  */
 async function refusedTogether(folder: string, faults: readonly PlantedFault[]): Promise<Set<PlantedFault>> {
   const faulty = new Map(faults.map((fault, at) => [fault.file.replace(/\.ts$/, `.fault-${at}.ts`), fault]));
@@ -26,9 +28,9 @@ async function refusedTogether(folder: string, faults: readonly PlantedFault[]):
   writeFileSync(join(folder, "tsconfig.faults.json"), JSON.stringify(settings));
   const place = { cwd: folder, maxBuffer: 2 ** 28 };
   const printed = await new Promise<string>((resolve, reject) =>
-    execFile("node_modules/.bin/tsc", ["-p", "tsconfig.faults.json"], place, (failure, stdout) => {
-      // 1 and 2 say that there are errors. A compiler that has ended otherwise has not seen all faults.
-      if (failure === null || failure.code === 1 || failure.code === 2) resolve(stdout);
+    execFile("node_modules/.bin/tsc", ["-p", "tsconfig.faults.json"], place, (failure, stdout, stderr) => {
+      // It fails also if it finds errors, which it prints to standard output. One that crashes has not seen all faults.
+      if (failure === null || (stdout !== "" && stderr === "")) resolve(stdout);
       else reject(failure);
     }),
   );
