@@ -84,11 +84,12 @@ function createCredentialReader(): (
     if (last !== undefined && last.authorization === authorization) return last.token;
     const read = readBearerToken(authorization);
     if (read.kind !== "token") return read;
-    // A copy: V8 lets a part of a text keep all of it, here the head of the request.
-    const own = Buffer.from(authorization ?? "", "latin1").toString("latin1");
-    const text = own.slice(-read.token.length);
-    const token = { text, digest: digestOf(text) };
-    if (text.length <= rememberedCharsMax) lastOf.set(connection, { authorization: own, token });
+    const digest = digestOf(read.token);
+    if (authorization === null || read.token.length > rememberedCharsMax) return { text: read.token, digest };
+    // A copy, because V8 lets a part of a text keep all of it, here the head of the request. The token is its end.
+    const own = Buffer.from(authorization, "latin1").toString("latin1");
+    const token = { text: own.slice(-read.token.length), digest };
+    lastOf.set(connection, { authorization: own, token });
     return token;
   };
 }

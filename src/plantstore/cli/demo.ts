@@ -27,12 +27,12 @@ export const demoSettings: readonly (keyof typeof settings)[] = [
   "drainTimeoutMs",
 ];
 
-const taken: ReadonlySet<unknown> = new Set(demoSettings.map((key) => settings[key]));
+const takenVariables: ReadonlySet<string> = new Set(demoSettings.map((key) => settings[key].variable));
 
-/** The variables of all other settings. */
+/** The variables of the settings that the demo brings itself. */
 const broughtVariables: readonly string[] = Object.values(settings)
-  .filter((setting) => !taken.has(setting))
-  .map(({ variable }) => variable);
+  .map(({ variable }) => variable)
+  .filter((variable) => !takenVariables.has(variable));
 
 /** A prepared demo. Dispose of it with `using`. */
 export interface Demo extends Disposable {
