@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createHook } from "node:async_hooks";
 import { EventEmitter, once } from "node:events";
-import { stat } from "node:fs/promises";
 import { createBrotliDecompress, createGunzip, createZstdDecompress, gunzipSync } from "node:zlib";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -35,9 +34,11 @@ async function* watchReadings({ sensor, count }: { sensor: string; count: number
 
 /** Fails once something has come, for which it blocks its process as long as a header waits. */
 async function* failLate() {
-  const known = stat(import.meta.filename);
+  const { port1, port2 } = new MessageChannel();
+  const come = once(port2, "message").finally(() => port1.close());
+  port1.postMessage("");
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
-  await known;
+  await come;
   yield await Promise.reject(new ConnectError("no sensor", Code.NotFound));
 }
 

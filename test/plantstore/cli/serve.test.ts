@@ -96,6 +96,7 @@ test("a server ends although a collector never answers", async () => {
 
 test("a server ends if it is to export by an SDK that is broken", async () => {
   using folder = createTempFolder();
+  // The SDK that is installed here is whole.
   const program = `
     const { Module } = require("node:module");
     const load = Module._load.bind(Module);

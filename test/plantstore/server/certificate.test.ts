@@ -107,7 +107,9 @@ test.each([
   using timers = vi.spyOn(globalThis, "setInterval");
   await using server = await serve(folder);
   await server.reload();
-  timers.mock.calls.find(([, everyMs]) => everyMs === dayMs)?.[0]();
+  const [daily] = timers.mock.calls.find(([, everyMs]) => everyMs === dayMs) ?? [];
+  expect(daily).toBeDefined();
+  daily?.();
   const warnings = server.lines().filter(({ msg }) => String(msg).startsWith("the certificate"));
   const warning = {
     errorCode: "ERR_CERTIFICATE_EXPIRES",
