@@ -4,7 +4,8 @@ export type ForwardedElement = ReadonlyMap<string, string>;
 /**
  * Reads the elements of a `Forwarded` field (RFC 7239 §4) from the last, which the nearest proxy has added, to the
  * first of as many as are asked for. Ends before the first malformed element, because anything may stand to the left of
- * it, and before an element that is longer, or has more parameters, than proxies write.
+ * it, before one that is longer, or has more parameters, than proxies write, and before one with which all that was read
+ * would be longer than proxies write.
  *
  *     Forwarded         = 1#forwarded-element
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
