@@ -52,7 +52,7 @@ async function admitAlone(issuers: ReadonlyMap<string, BenchIssuer>): Promise<vo
     ];
     const opened = await openTokenVerifier({ tokens, jwt }, silent);
     if (opened.kind !== "value") throw new Error(opened.problems.join("; "));
-    const admit = createBearerAuth(opened.value, { realm: "plantstore", requiredScope: () => "plants:delete" });
+    const { admit } = createBearerAuth(opened.value, { realm: "plantstore", requiredScope: () => "plants:delete" });
     if (name === "RS256") reportShared(admit);
     const token = await issuer.sign();
     await admit(requestWith(token)());
@@ -66,7 +66,7 @@ async function admitAlone(issuers: ReadonlyMap<string, BenchIssuer>): Promise<vo
   }
 }
 
-function reportShared(admit: BearerAuth): void {
+function reportShared(admit: BearerAuth["admit"]): void {
   row("static token", timeSync(admit, requestWith(benchToken)));
   row("the same, repeated on a connection", timeSync(admit, requestWith(benchToken, {})));
   row("refused: unknown token", timeSync(admit, requestWith("x".repeat(43)), 50_000));
@@ -87,7 +87,7 @@ function requestWith(token: string, connection: object = {}): () => CredentialRe
 }
 
 /** µs of one `admit` that makes no promise, warm. */
-function timeSync(admit: BearerAuth, request: () => CredentialRequest, calls = 300_000): number {
+function timeSync(admit: BearerAuth["admit"], request: () => CredentialRequest, calls = 300_000): number {
   const run = (count: number): void => {
     for (let call = 0; call < count; call += 1) admitOrRefuse(admit, request());
   };
@@ -97,7 +97,7 @@ function timeSync(admit: BearerAuth, request: () => CredentialRequest, calls = 3
   return ((performance.now() - startMs) * 1_000) / calls;
 }
 
-function admitOrRefuse(admit: BearerAuth, request: CredentialRequest): void {
+function admitOrRefuse(admit: BearerAuth["admit"], request: CredentialRequest): void {
   try {
     const admitted = admit(request);
     if (admitted !== undefined) throw new Error("a promise on the hot path");
@@ -107,7 +107,7 @@ function admitOrRefuse(admit: BearerAuth, request: CredentialRequest): void {
 }
 
 /** µs of one `admit` of a token that was not seen before, one after the other. */
-async function timeNew(admit: BearerAuth, tokens: readonly string[]): Promise<number> {
+async function timeNew(admit: BearerAuth["admit"], tokens: readonly string[]): Promise<number> {
   const requests = tokens.map((token) => requestWith(token)());
   const startMs = performance.now();
   for (const request of requests) await admit(request);

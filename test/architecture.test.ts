@@ -9,12 +9,13 @@ const source = join(root, "src");
 const arrows: readonly { readonly from: string; readonly to: readonly string[] }[] = [
   {
     from: "plantstore/index.ts",
-    to: ["plantstore/server", "plantstore/plants", "operators/auth", "operators/operations"],
+    to: ["plantstore/server", "plantstore/service", "plantstore/plants", "operators/auth", "operators/operations"],
   },
   { from: "plantstore/cli", to: ["plantstore/server"] },
   {
     from: "plantstore/server",
     to: [
+      "plantstore/service",
       "plantstore/plants",
       "plantstore/gen",
       ...["auth", "inputs", "operations"].map((room) => `operators/${room}`),
@@ -22,7 +23,15 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
       ...["docs-page", "health", "metrics", "opentelemetry", "reflection"].map((room) => `gateway/${room}`),
     ],
   },
-  { from: "plantstore/plants", to: ["plantstore/gen"] },
+  { from: "plantstore/plants", to: ["plantstore/service"] },
+  {
+    from: "plantstore/service",
+    to: [
+      "plantstore/gen",
+      ...["auth", "inputs", "operations"].map((room) => `operators/${room}`),
+      ...["", "/health", "/reflection"].map((room) => `gateway${room}`),
+    ],
+  },
   { from: "plantstore/client", to: ["plantstore/gen"] },
   { from: "operators/auth", to: ["operators/inputs", "gateway"] },
   { from: "operators/inputs", to: [] },

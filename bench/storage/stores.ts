@@ -1,11 +1,6 @@
 import { Pool } from "pg";
-import {
-  migratePlants,
-  openMemoryStore,
-  openPlantStore,
-  openSqliteStore,
-  type PlantStore,
-} from "../../src/plantstore/plants/index.ts";
+import { migratePlants, openMemoryStore, openPlantStore, openSqliteStore } from "../../src/plantstore/plants/index.ts";
+import type { PlantStore } from "../../src/plantstore/service/index.ts";
 import { openDatabase } from "../../src/plantstore/plants/sqlite/database.ts";
 import { prepareDeleteBatch } from "../../src/plantstore/plants/sqlite/delete-batch.ts";
 import { configOf, type PostgresServer, runSql } from "../../test/support/plants/postgres-server.ts";

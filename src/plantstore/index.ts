@@ -4,13 +4,6 @@
  */
 export { openTokenVerifier, parsePlainTokens, type TokenVerifier } from "@plantstore/operators/auth";
 export { openLog } from "@plantstore/operators/operations";
-export {
-  openMemoryStore,
-  openPlantStore,
-  openSqliteStore,
-  type DeleteCall,
-  type PlantErrorCode,
-  type PlantStore,
-  type WaitingDeletions,
-} from "./plants/index.ts";
+export { openMemoryStore, openPlantStore, openSqliteStore } from "./plants/index.ts";
+export type { DeleteCall, PlantErrorCode, PlantStore, WaitingDeletions } from "./service/index.ts";
 export { createPlantServer, type DrainOptions, type PlantServer, type PlantServerOptions } from "./server/index.ts";

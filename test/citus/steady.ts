@@ -3,7 +3,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { migratePostgres } from "../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
-import type { DeleteCall } from "../../src/plantstore/plants/plant-store.ts";
+import type { DeleteCall } from "../../src/plantstore/service/plant-store.ts";
 import { openPostgresStore } from "../../src/plantstore/plants/postgres/store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { runSql } from "../support/plants/postgres-server.ts";

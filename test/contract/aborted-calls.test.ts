@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PlantStore } from "../../src/plantstore/plants/index.ts";
+import type { PlantStore } from "../../src/plantstore/service/index.ts";
 import { within } from "../support/deadline.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import type { Field } from "../support/carriers/exchange.ts";

@@ -1,6 +1,6 @@
 import type { GatewayErrorCode } from "../../src/gateway/index.ts";
 import type { OperatorErrorCode } from "../../src/operators/inputs/index.ts";
-import type { PlantErrorCode } from "../../src/plantstore/plants/index.ts";
+import type { PlantErrorCode } from "../../src/plantstore/service/index.ts";
 import { decodeEnvelopes } from "../support/gateway/envelope.ts";
 import { type Field, framing, type HttpAnswer } from "../support/carriers/exchange.ts";
 import { decodeBase64Parts } from "../support/gateway/outcome.ts";

@@ -1,8 +1,13 @@
 import { createHmac, createPublicKey } from "node:crypto";
 import { connect } from "node:http2";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Health } from "../../src/gateway/health/index.ts";
+import { ServerReflection } from "../../src/gateway/reflection/index.ts";
 import { openTokenVerifier, type TokenVerifier } from "../../src/operators/auth/index.ts";
 import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
+import { collect } from "../support/collect.ts";
 import { within } from "../support/deadline.ts";
 import { fieldValue, type Field } from "../support/carriers/exchange.ts";
 import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";
@@ -15,7 +20,8 @@ import {
   testAudience,
 } from "../support/auth/identity-provider.ts";
 import { openLogLines } from "../support/operations/log-lines.ts";
-import { startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+import { type GuardedGateway, startGuardedGateway } from "../support/server/guarded-gateway.ts";
+import { startPlantServer, testVerifier, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import { quietLog } from "../support/operations/quiet-log.ts";
 import { KeptConnections } from "../support/gateway/kept-connections.ts";
 import { type Carriage, carriagesOf, deletePlantRequest } from "../support/gateway/wire-format.ts";
@@ -131,11 +137,15 @@ const rows: readonly Row[] = [
 const carriages = carriagesOf("rest", "connect-json", "grpc-web", "grpc");
 const table = rows.flatMap((given) => carriages.map((carriage) => ({ ...given, carriage })));
 
-async function answerTo({ format, httpVersion }: Carriage, credentials: readonly string[]): Promise<unknown> {
+async function answerTo(
+  { format, httpVersion }: Carriage,
+  credentials: readonly string[],
+  { address }: Pick<TestPlantServer, "address"> = server,
+): Promise<unknown> {
   const header = credentials.map((credential): Field => ["authorization", credential]);
   return seenAnswer(
     format,
-    await connections.exchange(server.address, httpVersion, deletePlantRequest(format, plant, header)),
+    await connections.exchange(address, httpVersion, deletePlantRequest(format, plant, header)),
   );
 }
 
@@ -241,6 +251,93 @@ describe("a hostile credential", () => {
       httpStatus: 400,
       challenge,
     });
+  });
+});
+
+const insufficient: Want = {
+  code: "permission_denied",
+  message: "the token lacks the scope plants:delete",
+  fields: {
+    "www-authenticate": `${challenge}, error="insufficient_scope", error_description="the token lacks the scope plants:delete", scope="plants:delete"`,
+  },
+};
+
+interface ClientTransport {
+  readonly protocol: string;
+  readonly openTransport: (baseUrl: string) => Transport;
+}
+
+const transports: readonly ClientTransport[] = [
+  { protocol: "gRPC", openTransport: (baseUrl) => createGrpcTransport({ baseUrl }) },
+  { protocol: "gRPC-Web", openTransport: (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" }) },
+  { protocol: "Connect", openTransport: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2" }) },
+];
+
+async function* listServices() {
+  yield { messageRequest: { case: "listServices", value: "*" } } as const;
+}
+
+// Each of the two checks refuses on its own: a mistake in one of them opens nothing.
+describe.each(["admit", "interceptor"] as const)("a hostile credential, checked by the %s alone,", (guard) => {
+  let guarded: GuardedGateway;
+
+  beforeAll(async () => {
+    // The provider's tokens have every scope.
+    const withNarrow: TokenVerifier = {
+      verify: (token) => (token.text === tokens.narrow ? testVerifier : verifier).verify(token),
+    };
+    const store = openMemoryStore(new Set([plant]));
+    guarded = await startGuardedGateway(guard, { verifier: withNarrow, store, log });
+  });
+
+  afterAll(() => guarded[Symbol.asyncDispose]());
+
+  test.each(table)("is refused: $name, $carriage.name", async ({ carriage, credentials, want }) => {
+    const answer = await answerTo(carriage, await credentials(), guarded);
+    expect(answer).toStrictEqual(expectedAnswer(carriage.format, want));
+  });
+
+  test.each(carriages)("is refused when the token lacks the scope: $name", async (carriage) => {
+    const answer = await answerTo(carriage, [`Bearer ${tokens.narrow}`], guarded);
+    expect(answer).toStrictEqual(expectedAnswer(carriage.format, insufficient));
+  });
+
+  test.each(transports.flatMap((transport) => rows.map((row) => ({ ...transport, ...row }))))(
+    "is refused by reflection, a stream, over $protocol: $name",
+    async ({ openTransport, credentials, want }) => {
+      const client = createClient(ServerReflection, openTransport(guarded.baseUrl));
+      const headers = (await credentials()).map((credential): [string, string] => ["authorization", credential]);
+      const error = ConnectError.from(
+        await collect(client.serverReflectionInfo(listServices(), { headers })).catch((reason: unknown) => reason),
+      );
+      expect({
+        code: error.code,
+        message: error.rawMessage,
+        challenge: error.metadata.get("www-authenticate"),
+      }).toEqual({
+        code: Code.Unauthenticated,
+        message: want.message,
+        challenge: want.fields?.["www-authenticate"],
+      });
+    },
+  );
+
+  test.each(transports)("is ignored by health checks over $protocol", async ({ openTransport }) => {
+    const client = createClient(Health, openTransport(guarded.baseUrl));
+    for (const headers of [{}, { authorization: "Bearer wrong" }]) {
+      expect(await client.check({}, { headers })).toMatchObject({ status: 1 });
+      for await (const { status } of client.watch({}, { headers })) {
+        expect(status).toBe(1);
+        break;
+      }
+    }
+  });
+
+  test("leaves the plant to a good token", async () => {
+    const token = await provider.sign();
+    const [rest] = carriagesOf("rest");
+    if (rest === undefined) throw new Error("REST has no carriage");
+    expect(await answerTo(rest, [`Bearer ${token}`], guarded)).toMatchObject({ httpStatus: 204 });
   });
 });
 

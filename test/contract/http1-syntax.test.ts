@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { openMemoryStore, type PlantStore } from "../../src/plantstore/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
+import type { PlantStore } from "../../src/plantstore/service/index.ts";
 import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { wireFormats } from "../support/gateway/wire-format.ts";

@@ -40,7 +40,7 @@ beforeAll(async () => {
       waterBed: ({ bed, liters, note }, context) => ({ bed, liters, note: `${note} ${seen(context)}` }),
     },
     {
-      admit: createBearerAuth(verifier, { realm: "greenhouse" }),
+      admit: createBearerAuth(verifier, { realm: "greenhouse" }).admit,
       // A connection is opened before its first request is drawn, and a busy machine has others to answer until then.
       limits: { headerTimeoutMs: 60_000 },
       // It would keep each answer, with its connection: 3 GB of a million.

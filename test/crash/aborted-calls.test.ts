@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { openMemoryStore, type PlantStore } from "../../src/plantstore/plants/index.ts";
+import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
+import type { PlantStore } from "../../src/plantstore/service/index.ts";
 import { grpcHeader } from "../support/carriers/grpc-frames.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import type { Address, Field } from "../support/carriers/exchange.ts";

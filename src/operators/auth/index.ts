@@ -2,7 +2,7 @@
  * Who is calling? This room reads the bearer credential of a request, has it verified and remembers the principal.
  *
  * The flow: `readBearerToken` checks the syntax, a `TokenVerifier` finds out whose token it is, and `createBearerAuth`
- * turns every failure into the answer that the standards prescribe, or stores the principal under `principalKey` for
+ * turns every failure into the response that the standards prescribe, or stores the principal under `principalKey` for
  * the handler. Verifiers know nothing of requests, and the room knows nothing of plants or sockets. From the gateway it
  * imports types only.
  */
@@ -19,4 +19,4 @@ export { createResourceMetadata, type ResourceMetadata } from "./protected-resou
 export { parseProviderUrl } from "./provider-url.ts";
 export { listTokens, revokeToken } from "./token-hashes-file.ts";
 export type { StaticToken } from "./static-token.ts";
-export type { TokenVerifier } from "./token-verifier.ts";
+export type { Principal, TokenVerifier } from "./token-verifier.ts";

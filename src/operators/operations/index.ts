@@ -7,4 +7,4 @@ export { type Log, type LogLevel, logLevels, openLog, openReserveLog, silentLog 
 export { createRateLimit, type RateLimit, type RateLimitOptions } from "./rate-limit.ts";
 export { logReadiness } from "./readiness-log.ts";
 export { createRequestIds, type RequestIdAnswers, requestIdKey } from "./request-id.ts";
-export { createSafeErrors, type SafeErrors } from "./safe-errors.ts";
+export { createSafeErrors, type FailedCall, type SafeErrors } from "./safe-errors.ts";

@@ -11,27 +11,37 @@ export interface SafeErrorsOptions {
   readonly log: Log;
 }
 
-/** Returns the error to answer with for what a handler or an interceptor has thrown: the `toError` of a gateway. */
-export type SafeErrors = (thrown: unknown, context: HandlerContext) => ConnectError;
+/** The call that has failed: the context of its handler, or what an interceptor knows of it. */
+export type FailedCall = Pick<HandlerContext, "service" | "method" | "signal" | "values">;
 
 /**
- * Creates the `toError` of a gateway that makes every error safe to show.
+ * Returns the error to respond with for what a handler or an interceptor has thrown: the `toError` of a gateway, and
+ * what an interceptor throws instead.
+ */
+export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
+
+/**
+ * Creates a {@link SafeErrors}, which makes every error safe to show and logs each fault once.
  *
- * Intended errors, which are `ConnectError`s with a code that is not a fault, pass unchanged. A call that was given up
- * gets the reason of its signal, whatever error the handler made of it. Everything else becomes `Internal` with a fixed
- * message; the cause is only logged, under the request id.
+ * Intended errors, which are `ConnectError`s with a code that is not a fault, pass unchanged, and so do errors that it
+ * has returned before. A cancelled call gets the reason of its signal, whatever error the handler made of it. Everything
+ * else becomes `Internal` with a fixed message; the cause is only logged, under the request id.
  */
 export function createSafeErrors({ log }: SafeErrorsOptions): SafeErrors {
-  return (thrown, context) => {
-    if (thrown instanceof ConnectError && !isFault(thrown)) return thrown;
+  // An interceptor and the `toError` of the gateway see the same error in turn.
+  const reported = new WeakSet<ConnectError>();
+  return (thrown, call) => {
+    if (thrown instanceof ConnectError && (!isFault(thrown) || reported.has(thrown))) return thrown;
     // fetch, timers and drivers reject with their own errors when their signal aborts.
-    if (context.signal.aborted) return abortReason(context.signal);
+    if (call.signal.aborted) return abortReason(call.signal);
     const errorCode: GatewayErrorCode = "ERR_HANDLER_FAILED";
     log.error(
-      { errorCode, requestId: requestIdOf(context.values), procedure: procedureOf(context), err: thrown },
+      { errorCode, requestId: requestIdOf(call.values), procedure: procedureOf(call), err: thrown },
       "fault in a handler",
     );
-    return Object.assign(new ConnectError(faultMessage, Code.Internal, undefined, undefined, thrown), { errorCode });
+    const error = new ConnectError(faultMessage, Code.Internal, undefined, undefined, thrown);
+    reported.add(error);
+    return Object.assign(error, { errorCode });
   };
 }
 
@@ -43,6 +53,6 @@ function abortReason(signal: AbortSignal): ConnectError {
   return Object.assign(error, { errorCode });
 }
 
-function procedureOf({ service, method }: HandlerContext): string {
+function procedureOf({ service, method }: FailedCall): string {
   return `/${service.typeName}/${method.name}`;
 }

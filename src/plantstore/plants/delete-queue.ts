@@ -1,7 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ConnectError } from "@connectrpc/connect";
-import { queueFull, storeAway, subjectNotRecordable } from "./errors.ts";
-import type { DeleteCall, OnBatch, WaitingDeletions } from "./plant-store.ts";
+import {
+  queueFull,
+  storeAway,
+  subjectNotRecordable,
+  type DeleteCall,
+  type WaitingDeletions,
+} from "../service/index.ts";
+import type { OnBatch } from "./durable-store-options.ts";
 import { isStorable } from "./storable-text.ts";
 import { WaitingLimit } from "./waiting-limit.ts";
 

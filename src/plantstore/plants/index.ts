@@ -5,9 +5,7 @@
  * into one commit, which is invisible to callers. This room knows plants and the callers that delete them, and nothing
  * of protocols, credentials or the process: what it needs of those is passed in.
  */
-export type { PlantErrorCode } from "./error-code.ts";
 export { StoreOpenError } from "./store-open-error.ts";
-export { idempotencyKeyField, idempotencyKeyPattern } from "./idempotency-key.ts";
 export { importPlants } from "./import-plants.ts";
 export { openMemoryStore } from "./memory-store.ts";
 export type { PlantDatabase } from "./plant-database.ts";
@@ -19,8 +17,7 @@ export {
   type PlantLocation,
   type PostgresLocation,
 } from "./plant-location.ts";
-export { createPlantService } from "./plant-service.ts";
-export type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "./plant-store.ts";
+export type { OnBatch } from "./durable-store-options.ts";
 export { parseId } from "./read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";
 export type { OnUpkeep, Upkeep } from "./upkeep.ts";

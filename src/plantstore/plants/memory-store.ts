@@ -1,5 +1,4 @@
-import { idempotencyKeyTaken, storeAway } from "./errors.ts";
-import type { PlantStore } from "./plant-store.ts";
+import { idempotencyKeyTaken, storeAway, type PlantStore } from "../service/index.ts";
 
 /**
  * Opens a store over the given set, for benches and tests: nothing outlives the process, and of deletions only those

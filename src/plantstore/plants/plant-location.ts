@@ -3,7 +3,8 @@ import type { IdRange } from "./sqlite/migrate.ts";
 import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
 import { openSqliteStore } from "./sqlite/store.ts";
 import type { PlantDatabase } from "./plant-database.ts";
-import type { DurableStoreOptions, PlantStore } from "./plant-store.ts";
+import type { PlantStore } from "../service/index.ts";
+import type { DurableStoreOptions } from "./durable-store-options.ts";
 
 /** Where plants are stored persistently. */
 export type PlantLocation = { readonly kind: "sqlite"; readonly path: string } | PostgresLocation;

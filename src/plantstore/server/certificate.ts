@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { notParsed, parsed, type ParseResult, type WatchedFile, watchFile } from "@plantstore/operators/inputs";
 import type { Log } from "@plantstore/operators/operations";
-import type { PlantErrorCode } from "../plants/index.ts";
+import type { PlantErrorCode } from "../service/index.ts";
 import { valueOf } from "./configuration-error.ts";
 import type { Configuration } from "./settings.ts";
 

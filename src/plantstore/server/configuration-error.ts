@@ -1,5 +1,5 @@
 import type { ParseResult } from "@plantstore/operators/inputs";
-import type { PlantErrorCode } from "../plants/index.ts";
+import type { PlantErrorCode } from "../service/index.ts";
 
 /** The error for a configuration that cannot be used, with one sentence per problem. */
 export class ConfigurationError extends Error {

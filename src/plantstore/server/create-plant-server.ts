@@ -1,44 +1,23 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
-import { createBearerAuth, createResourceMetadata, principalKey, type TokenVerifier } from "@plantstore/operators/auth";
+import { createResourceMetadata, type ResourceMetadata, type TokenVerifier } from "@plantstore/operators/auth";
 import {
-  type Admit,
   type BoundAddress,
   createGateway,
   type GatewayLoad,
   type GatewayOptions,
-  idempotencyFieldKey,
   type ListenOptions,
   type TrustedProxiesOptions,
 } from "@plantstore/gateway";
 import { createDocsPage } from "@plantstore/gateway/docs-page";
-import {
-  createHealthService,
-  createProbes,
-  Health,
-  healthRequestBytesMax,
-  isProbe,
-  Readiness,
-} from "@plantstore/gateway/health";
-import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@plantstore/gateway/reflection";
-import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import {
-  createCallLog,
-  createRequestIds,
-  createSafeErrors,
-  type Log,
-  logReadiness,
-  requestIdKey,
-  silentLog,
-} from "@plantstore/operators/operations";
-import { createPlantService, idempotencyKeyField } from "../plants/index.ts";
+import { createProbes, isProbe, Readiness } from "@plantstore/gateway/health";
+import { createCallLog, createRequestIds, type Log, logReadiness, silentLog } from "@plantstore/operators/operations";
+import { idempotencyKeyField, plantScopes, servePlants } from "../service/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { limitRates } from "./limit-rates.ts";
 import { isLoopback } from "@plantstore/operators/inputs";
 import { describePlantStore } from "./describe-plant-store.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
-import { restOptions } from "./rest-policy.ts";
-import { plantScopes, policyOf } from "./rpc-policy.ts";
 
 /** A plant server: all protocols on one port. */
 export interface PlantServer {
@@ -73,30 +52,26 @@ export interface DrainOptions {
 // 20 s: together with the usual drain delay of 5 s, less than the 30 s after which Kubernetes kills a container.
 const drainTimeoutMsDefault = 20_000;
 
-// 64 KiB: messages here are an id or a name.
-const messageBytesMax = 64 * 1024;
-
 /** Creates the plant server from its parts; the only place where plants, credentials, gateway and operations meet. */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
   const { store, auth: verifier, drainDelayMs = 0, drainTimeoutMs = drainTimeoutMsDefault } = options;
   const log = options.log ?? silentLog;
   const readiness = new Readiness({ store, credentials: verifier ?? {} });
+  const resource = resourceOf(options);
+  const plants = servePlants({
+    store,
+    verifier: verifier ?? rejectAll,
+    readiness,
+    log,
+    resourceMetadata: resource?.url,
+  });
+  const hooks = createHooks(options, log);
   const gateway = createGateway({
-    routes: (router) => {
-      router.service(PlantService, createPlantService({ store, principalKey, requestIdKey, idempotencyFieldKey }));
-      router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }), {
-        readMaxBytes: healthRequestBytesMax,
-      });
-      const reflection = createReflectionService([PlantService, Health, ServerReflection, ServerReflectionV1Alpha]);
-      router.service(ServerReflection, reflection).service(ServerReflectionV1Alpha, reflection);
-    },
-    toError: createSafeErrors({ log }),
-    readMaxBytes: messageBytesMax,
-    // Nobody reads them here, and one of two bytes would take 165 for as long as its call lasts.
-    binaryOptions: { readUnknownFields: false },
-    rest: restOptions,
-    ...createHooks(options, log),
-    ...placeServer(options, readiness),
+    ...plants,
+    ...hooks,
+    interceptors: [...plants.interceptors, ...hooks.interceptors],
+    admit: limitRates(plants.admit, options),
+    ...placeServer(options, readiness, resource),
     onFault: (err, what, request, errorCode) => {
       log.error({ errorCode, requestId: request?.requestId, procedure: request?.procedure, err }, what);
     },
@@ -131,7 +106,8 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
 function createHooks(
   options: PlantServerOptions,
   log: Log,
-): Pick<GatewayOptions, "interceptors" | "onRequest" | "onError" | "onAnswer" | "cors"> {
+): Pick<GatewayOptions, "onRequest" | "onError" | "onAnswer" | "cors"> &
+  Required<Pick<GatewayOptions, "interceptors">> {
   const { corsOrigins } = options;
   const requestIds = createRequestIds(options.requestIdAnswers ?? "asked");
   const writeCall = createLogOfCalls(options, log);
@@ -148,25 +124,28 @@ function createHooks(
   };
 }
 
-/** Where the server stands: its base URL, what is served below it, behind which proxies, and for whom. */
+/** Returns the RFC 9728 document of the server; `undefined` if its public URL is not known. */
+function resourceOf({ publicUrl, jwtIssuers, providerScopes }: PlantServerOptions): ResourceMetadata | undefined {
+  if (publicUrl === undefined) return undefined;
+  return createResourceMetadata({
+    name: "Plant Store",
+    publicUrl,
+    issuers: jwtIssuers ?? [],
+    scopes: providerScopes === "demanded" ? plantScopes : [],
+  });
+}
+
+/** Where the server is: its base URL, what is served below it, and behind which proxies. */
 function placeServer(
   options: PlantServerOptions,
   readiness: Readiness,
-): Pick<GatewayOptions, "admit" | "endpoints" | "requestPathPrefix" | "trustedProxies" | "limits"> {
-  const { publicUrl, jwtIssuers, providerScopes, limits } = options;
-  const resource =
-    publicUrl &&
-    createResourceMetadata({
-      name: "Plant Store",
-      publicUrl,
-      issuers: jwtIssuers ?? [],
-      scopes: providerScopes === "demanded" ? plantScopes : [],
-    });
+  resource: ResourceMetadata | undefined,
+): Pick<GatewayOptions, "endpoints" | "requestPathPrefix" | "trustedProxies" | "limits"> {
+  const { publicUrl, limits } = options;
   // A relative URL in `servers` is relative to the location of the document, whatever host and port the client sees.
   const baseUrl = publicUrl === undefined ? "/" : withoutSlash(publicUrl.href);
   const document = (): string => JSON.stringify(describePlantStore(baseUrl));
   return {
-    admit: createAdmit(options, resource?.url),
     endpoints: [
       ...createProbes(readiness),
       ...createDocsPage({ document, open: options.docs === "open" }),
@@ -192,16 +171,6 @@ function trustedProxiesOf(
   addresses: readonly string[],
 ): TrustedProxiesOptions {
   return { addresses, fields: proxyFields ?? (proxyProtocol === "on" ? "none" : "x-forwarded") };
-}
-
-function createAdmit(options: PlantServerOptions, resourceMetadata: string | undefined): Admit {
-  const admit = createBearerAuth(options.auth ?? nobody, {
-    realm: "plantstore",
-    requiredScope: (procedure) => policyOf(procedure)?.scope,
-    open: [Health.typeName],
-    resourceMetadata,
-  });
-  return limitRates(admit, options);
 }
 
 function createLogOfCalls(options: PlantServerOptions, log: Log): ReturnType<typeof createCallLog> {
@@ -233,4 +202,5 @@ function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | und
   };
 }
 
-const nobody: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "no verifier is configured" }) };
+/** Stands in for a verifier that is not configured. */
+const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "no verifier is configured" }) };

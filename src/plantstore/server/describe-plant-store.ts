@@ -2,9 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { createOpenApi, type OpenApiDocument } from "@plantstore/gateway";
 import { comments } from "../gen/comments.ts";
 import { ErrorSchema, PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import { idempotencyKeyField, idempotencyKeyPattern } from "../plants/index.ts";
-import { restOptions } from "./rest-policy.ts";
-import { policyOf } from "./rpc-policy.ts";
+import { idempotencyKeyField, idempotencyKeyPattern, policyOf, restOptions } from "../service/index.ts";
 
 /**
  * Describes the REST interface of the plant store, version 1.0.0, as an OpenAPI 3.1 document.

@@ -7,22 +7,15 @@
  */
 export { describePlantStore } from "./describe-plant-store.ts";
 export { openLog } from "@plantstore/operators/operations";
-export {
-  backUp,
-  importPlants,
-  migratePlants,
-  openPlantDatabase,
-  parseId,
-  type PlantErrorCode,
-} from "../plants/index.ts";
+export { backUp, importPlants, migratePlants, openPlantDatabase, parseId } from "../plants/index.ts";
+export type { PlantErrorCode } from "../service/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { type ConfigurationSources, readConfiguration, showConfiguration } from "./configuration.ts";
 export { createPlantServer, type DrainOptions, type PlantServer } from "./create-plant-server.ts";
 export { listTokens, revokeToken } from "@plantstore/operators/auth";
-export { explainSystemError } from "@plantstore/operators/inputs";
+export { explainSystemError, nearestName } from "@plantstore/operators/inputs";
 export { issuePlantToken } from "./plant-tokens.ts";
-export { nearestName } from "./nearest-name.ts";
 export { plantLocationOf } from "./database-url.ts";
 export type { PlantServerOptions } from "./plant-server-options.ts";
 export { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";

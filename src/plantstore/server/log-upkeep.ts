@@ -1,5 +1,6 @@
 import type { Log } from "@plantstore/operators/operations";
-import type { OnUpkeep, PlantErrorCode } from "../plants/index.ts";
+import type { OnUpkeep } from "../plants/index.ts";
+import type { PlantErrorCode } from "../service/index.ts";
 
 /** Returns a callback that logs the upkeep of a store, one line per event. */
 export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {

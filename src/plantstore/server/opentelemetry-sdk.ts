@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ResourceMetrics } from "@opentelemetry/sdk-metrics";
 import type { Log } from "@plantstore/operators/operations";
 import type { MetricFamily } from "@plantstore/gateway/metrics";
-import type { PlantErrorCode } from "../plants/index.ts";
+import type { PlantErrorCode } from "../service/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { createMetricProducer } from "./metric-producer.ts";
 

@@ -1,7 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, type TokenVerifier } from "@plantstore/operators/auth";
 import type { AnsweredRequest } from "@plantstore/gateway";
-import type { OnBatch, PlantStore } from "../plants/index.ts";
+import type { OnBatch } from "../plants/index.ts";
+import type { PlantStore } from "../service/index.ts";
 import {
   type Attributes,
   createRequestMetrics,

@@ -2,7 +2,7 @@ import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { TokenVerifier } from "@plantstore/operators/auth";
 import type { Log } from "@plantstore/operators/operations";
 import type { AdmitRequest, AnsweredRequest, Endpoint, Limits } from "@plantstore/gateway";
-import type { PlantStore } from "../plants/index.ts";
+import type { PlantStore } from "../service/index.ts";
 import type { Configuration } from "./settings.ts";
 
 /** The settings that a program may give to {@link createPlantServer}, by the names that they have in `Configuration`. */

@@ -9,7 +9,7 @@ import type { ParseResult } from "@plantstore/operators/inputs";
 import type { Log } from "@plantstore/operators/operations";
 import { valueOf } from "./configuration-error.ts";
 import { type CredentialConfiguration, tokenSourcesOf } from "./credential-settings.ts";
-import { plantScopeProblem } from "./rpc-policy.ts";
+import { plantScopeProblem } from "../service/index.ts";
 
 /** What the tokens of a plant store begin with, by which scanners for secrets find them. */
 const tokenPrefix = "plantstore_";

@@ -2,13 +2,8 @@ import type { DestinationStream } from "pino";
 import type { BindOptions, BoundAddress } from "@plantstore/gateway";
 import { type Log, openLog, openReserveLog } from "@plantstore/operators/operations";
 import type { MetricFamily } from "@plantstore/gateway/metrics";
-import {
-  type IdRange,
-  openMemoryStore,
-  openPlantStore,
-  type PlantErrorCode,
-  type PlantStore,
-} from "../plants/index.ts";
+import { type IdRange, openMemoryStore, openPlantStore } from "../plants/index.ts";
+import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 import { serveMetrics } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";
 import { createPlantServer, type DrainOptions, type PlantServer } from "./create-plant-server.ts";

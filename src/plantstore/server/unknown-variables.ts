@@ -1,4 +1,4 @@
-import { nearestName } from "./nearest-name.ts";
+import { nearestName } from "@plantstore/operators/inputs";
 import { variablePrefix, withoutPrefix } from "./setting-readers.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { Log } from "@plantstore/operators/operations";
-import type { PlantErrorCode, PlantStore } from "../plants/index.ts";
+import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 
 /** Milliseconds between two looks at the store. Its callers are refused meanwhile, so it need not be seen sooner. */
 const lookIntervalMs = 500;

@@ -51,7 +51,7 @@ function toRequest(given: Given): CredentialRequest {
   };
 }
 
-async function refusedWith(admit: BearerAuth, request: CredentialRequest): Promise<ConnectError> {
+async function refusedWith(admit: BearerAuth["admit"], request: CredentialRequest): Promise<ConnectError> {
   const error: unknown = await Promise.resolve()
     .then(() => admit(request))
     .then(
@@ -162,7 +162,7 @@ describe.each([
   { verifier: atOnce, how: "at once" },
   { verifier: later, how: "by a promise" },
 ])("admit, with a verifier that answers $how", ({ verifier }) => {
-  const admit = createBearerAuth(verifier, options);
+  const { admit } = createBearerAuth(verifier, options);
 
   test.each(refusals)("$name", async ({ given, want, cause }) => {
     const error = await refusedWith(admit, toRequest(given));
@@ -195,7 +195,7 @@ describe.each([
 describe("admit", () => {
   test("hands the verifier the token with its SHA-256", async () => {
     const seen: PresentedToken[] = [];
-    const admit = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
+    const { admit } = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
     await admit(toRequest({ authorization: "Bearer good" }));
     expect(seen).toEqual([{ text: "good", digest: digestOf("good") }]);
   });
@@ -208,7 +208,7 @@ describe("admit", () => {
   ])("reads a credential $readings times that a connection repeats: $chars characters", async ({ chars, readings }) => {
     const seen: PresentedToken[] = [];
     const verify = (token: PresentedToken): TokenOutcome => (seen.push(token), answer({ ...token, text: "good" }));
-    const admit = createBearerAuth({ verify }, { realm });
+    const { admit } = createBearerAuth({ verify }, { realm });
     const connection = {};
     const authorization = `Bearer ${"t".repeat(chars)}`;
     for (const _ of [1, 2]) await admit({ ...toRequest({ authorization }), connection });
@@ -222,7 +222,7 @@ describe("admit", () => {
     { name: "a malformed one", authorization: "Bearer good, Bearer good" },
     { name: "none", authorization: null },
   ])("never takes $name on the same connection for the one before", async ({ authorization }) => {
-    const admit = createBearerAuth(atOnce, { realm });
+    const { admit } = createBearerAuth(atOnce, { realm });
     const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };
     await admit(request);
     expect((await refusedWith(admit, { ...request, authorization })).code).toBe(Code.Unauthenticated);
@@ -234,7 +234,7 @@ describe("admit", () => {
     const verifier: TokenVerifier = {
       verify: (token) => (isGood ? answer(token) : { kind: "invalid", reason: "revoked" }),
     };
-    const admit = createBearerAuth(verifier, { realm });
+    const { admit } = createBearerAuth(verifier, { realm });
     const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };
     await admit(request);
     isGood = false;
@@ -242,13 +242,13 @@ describe("admit", () => {
   });
 
   test("makes no promise when the verifier makes none", () => {
-    expect(createBearerAuth(atOnce, options)(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
+    expect(createBearerAuth(atOnce, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
   });
 
   test.each(refusals.filter(({ want }) => "www-authenticate" in want.header))(
     "points to the resource metadata (RFC 9728 §5.1) where $name",
     async ({ given, want }) => {
-      const admit = createBearerAuth(atOnce, { ...options, resourceMetadata: "https://plants.example/meta" });
+      const { admit } = createBearerAuth(atOnce, { ...options, resourceMetadata: "https://plants.example/meta" });
       const { metadata } = await refusedWith(admit, toRequest(given));
       expect(metadata.get("www-authenticate")).toBe(
         `${want.header["www-authenticate"]}, resource_metadata="https://plants.example/meta"`,
@@ -258,7 +258,10 @@ describe("admit", () => {
 
   test("asks for the scope of a procedure once", async () => {
     const asked: string[] = [];
-    const admit = createBearerAuth(atOnce, { realm, requiredScope: (procedure) => (asked.push(procedure), undefined) });
+    const { admit } = createBearerAuth(atOnce, {
+      realm,
+      requiredScope: (procedure) => (asked.push(procedure), undefined),
+    });
     for (const procedure of ["/a.B/C", "/a.B/D", "/a.B/C"]) {
       await admit(toRequest({ procedure, authorization: "Bearer good" }));
     }

@@ -2,7 +2,8 @@ import { credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js"
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { createPlantClient, type PlantClientOptions } from "../../../src/plantstore/client/index.ts";
-import { openMemoryStore, type PlantStore } from "../../../src/plantstore/plants/index.ts";
+import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
+import type { PlantStore } from "../../../src/plantstore/service/index.ts";
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { fakeStore } from "../../support/plants/fake-store.ts";

@@ -3,7 +3,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { credentials, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { createPlants, type Plants, PlantsError, type PlantsOptions } from "../../../src/plantstore/client/index.ts";
-import { openMemoryStore, type PlantStore } from "../../../src/plantstore/plants/index.ts";
+import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
+import type { PlantStore } from "../../../src/plantstore/service/index.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { fakeStore } from "../../support/plants/fake-store.ts";
 

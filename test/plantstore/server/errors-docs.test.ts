@@ -97,7 +97,7 @@ test.each(documented)('the code of "$message" in docs/errors.md has its own numb
 const unions = [
   "gateway/errors/error-code.ts",
   "operators/inputs/error-code.ts",
-  "plantstore/plants/error-code.ts",
+  "plantstore/service/error-code.ts",
 ].map((file) => ({
   file,
   codes: [...(sources.get(file) ?? "").matchAll(/^ {2}\| "(ERR_\w+)"/gm)].map(([, code = ""]) => code),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PlantDatabase } from "../../../src/plantstore/plants/plant-database.ts";
-import type { PlantStore } from "../../../src/plantstore/plants/plant-store.ts";
+import type { PlantStore } from "../../../src/plantstore/service/plant-store.ts";
 import { collect } from "../collect.ts";
 import { deleteCall } from "./delete-call.ts";
 

@@ -1,5 +1,6 @@
 import type { TokenVerifier } from "../../../src/operators/auth/index.ts";
-import { openMemoryStore, type PlantStore } from "../../../src/plantstore/plants/index.ts";
+import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
+import type { PlantStore } from "../../../src/plantstore/service/index.ts";
 import { createPlantServer, type PlantServerOptions } from "../../../src/plantstore/server/index.ts";
 import type { Certificate } from "../carriers/certificate.ts";
 import type { Address, Field } from "../carriers/exchange.ts";

@@ -1,15 +1,15 @@
 import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
-import { outcomeUnknown, storeAway } from "../errors.ts";
+import {
+  outcomeUnknown,
+  storeAway,
+  type DeleteCall,
+  type PlantStore,
+  type StoreConnections,
+  type WaitingDeletions,
+} from "../../service/index.ts";
+import type { DurableStoreOptions, OnBatch } from "../durable-store-options.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../store-health.ts";
-import type {
-  DeleteCall,
-  DurableStoreOptions,
-  OnBatch,
-  PlantStore,
-  StoreConnections,
-  WaitingDeletions,
-} from "../plant-store.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import { lastedSince } from "../upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";

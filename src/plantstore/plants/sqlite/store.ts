@@ -1,8 +1,16 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
-import { idempotencyKeyTaken, outcomeUnknown, plantKept, storeAway } from "../errors.ts";
+import {
+  idempotencyKeyTaken,
+  outcomeUnknown,
+  plantKept,
+  storeAway,
+  type DeleteCall,
+  type PlantStore,
+  type WaitingDeletions,
+} from "../../service/index.ts";
+import type { OnBatch } from "../durable-store-options.ts";
 import { StoreHealth } from "../store-health.ts";
-import type { DeleteCall, OnBatch, PlantStore, WaitingDeletions } from "../plant-store.ts";
 import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
 import type { OnUpkeep } from "../upkeep.ts";

@@ -3,7 +3,7 @@ import {
   migratePostgres,
   openPostgresDatabase,
 } from "../../../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
-import type { DeleteCall } from "../../../../src/plantstore/plants/plant-store.ts";
+import type { DeleteCall } from "../../../../src/plantstore/service/plant-store.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
 import { collect } from "../../../support/collect.ts";
 import { Dice } from "../../../support/dice.ts";

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../../src/plantstore/plants/delete-queue.ts";
-import type { DeleteCall } from "../../../../src/plantstore/plants/plant-store.ts";
+import type { DeleteCall } from "../../../../src/plantstore/service/plant-store.ts";
 import { runBatch } from "../../../../src/plantstore/plants/postgres/delete/run-batch.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Outcomes } from "../../../../src/plantstore/plants/delete-queue.ts";
-import { outcomeUnknown, plantKept, queueFull, storeAway } from "../../../../src/plantstore/plants/errors.ts";
+import { outcomeUnknown, plantKept, queueFull, storeAway } from "../../../../src/plantstore/service/errors.ts";
 import {
   inDoubt,
   type LockedDelete,

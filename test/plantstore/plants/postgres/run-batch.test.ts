@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../../src/plantstore/plants/delete-queue.ts";
-import { storeAway } from "../../../../src/plantstore/plants/errors.ts";
+import { storeAway } from "../../../../src/plantstore/service/errors.ts";
 import type { LockedDelete } from "../../../../src/plantstore/plants/postgres/delete/locked-deletes.ts";
 import { BatchGivenUp, runBatch as runBatchWith } from "../../../../src/plantstore/plants/postgres/delete/run-batch.ts";
 import { backoffMs } from "../../../../src/plantstore/plants/postgres/server/backoff.ts";

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { oneServer } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
-import type { PlantStore } from "../../../../src/plantstore/plants/plant-store.ts";
+import type { PlantStore } from "../../../../src/plantstore/service/plant-store.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../../src/plantstore/plants/postgres/store.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";

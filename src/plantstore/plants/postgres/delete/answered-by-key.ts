@@ -1,5 +1,5 @@
 import type { PendingDelete } from "../../delete-queue.ts";
-import { idempotencyKeyTaken, outcomeUnknown } from "../../errors.ts";
+import { idempotencyKeyTaken, outcomeUnknown } from "../../../service/index.ts";
 import type { Row, Session } from "../server/session.ts";
 import type { Placement } from "./placement.ts";
 

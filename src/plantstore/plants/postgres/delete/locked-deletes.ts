@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
-import { outcomeUnknown, queueFull, storeAway } from "../../errors.ts";
+import { outcomeUnknown, queueFull, storeAway } from "../../../service/index.ts";
 import { attemptTotalMs } from "../server/session.ts";
 
 /** How long a locked plant is waited for, in milliseconds: a transaction that takes longer is probably stuck. */

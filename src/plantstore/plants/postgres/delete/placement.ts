@@ -1,5 +1,5 @@
 import type { PendingDelete } from "../../delete-queue.ts";
-import type { DeleteCall } from "../../plant-store.ts";
+import type { DeleteCall } from "../../../service/index.ts";
 import type { Row, Session } from "../server/session.ts";
 import type { DeleteBatch } from "./delete-batch.ts";
 

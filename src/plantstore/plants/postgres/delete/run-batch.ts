@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
-import { outcomeUnknown, plantKept, storeAway } from "../../errors.ts";
+import { outcomeUnknown, plantKept, storeAway } from "../../../service/index.ts";
 import { backoffMs } from "../server/backoff.ts";
 import type { Session } from "../server/session.ts";
 import { AnsweredByKey } from "./answered-by-key.ts";

@@ -1,10 +1,11 @@
-import type { ErrorRecordPolicy, RestOptions } from "@plantstore/gateway";
+import type { ErrorRecordPolicy } from "@plantstore/gateway";
 
 // These are decided before the operation is known, or because there is none; proxies and tools rely on them.
 const statusesWithoutOperation: ReadonlySet<number> = new Set([404, 405, 414, 431]);
 
 /**
- * Returns the error record of the plant store; both members are always present, even when empty.
+ * Returns the error record of the plant store, `{"error": int32, "message": string}`, and its HTTP status. Both members
+ * are always present, even when empty; `error` is the number of the gRPC status code.
  *
  * The specification has a single status for everything that goes wrong with an operation: 400. A request that matches
  * no operation keeps its usual status.
@@ -12,11 +13,4 @@ const statusesWithoutOperation: ReadonlySet<number> = new Set([404, 405, 414, 43
 export const errorRecord: ErrorRecordPolicy = (error, failure) => {
   const keepsStatus = failure.procedure === undefined && statusesWithoutOperation.has(failure.httpStatus);
   return { httpStatus: keepsStatus ? failure.httpStatus : 400, body: { error: error.code, message: error.rawMessage } };
-};
-
-/** How the plant store answers on REST, and how strictly it reads JSON. */
-export const restOptions: RestOptions = {
-  errorRecord,
-  emptyResponse: 204,
-  json: { unknownFields: "reject", canonicalIntegers: true },
 };

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { readIdempotencyKey } from "../../../src/plantstore/plants/idempotency-key.ts";
+import { readIdempotencyKey } from "../../../src/plantstore/service/idempotency-key.ts";
 
 test.each([
   { field: '"8e03978e-40d5-43e8-bc93-6894a57f9324"', key: "8e03978e-40d5-43e8-bc93-6894a57f9324" },

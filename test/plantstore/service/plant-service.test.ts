@@ -1,22 +1,19 @@
-import { Code, type ContextValues, createClient, createContextKey, createRouterTransport } from "@connectrpc/connect";
+import { Code, type ContextValues, createClient, createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { type Principal, principalKey } from "../../../src/operators/auth/index.ts";
+import { requestIdKey } from "../../../src/operators/operations/index.ts";
 import { PlantService } from "../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
-import { createPlantService } from "../../../src/plantstore/plants/plant-service.ts";
-import type { DeleteCall, PlantStore } from "../../../src/plantstore/plants/plant-store.ts";
 import { openMemoryStore } from "../../../src/plantstore/plants/memory-store.ts";
+import { createPlantService } from "../../../src/plantstore/service/plant-service.ts";
+import type { DeleteCall, PlantStore } from "../../../src/plantstore/service/plant-store.ts";
 
-const principalKey = createContextKey<{ subject: string; issuer?: string } | undefined>(undefined);
-const requestIdKey = createContextKey<string | undefined>(undefined);
-const idempotencyFieldKey = createContextKey<string | undefined>(undefined);
-
-/** A client of the service in the same process: the interceptor stands for those that know the caller and the header. */
-function clientOf(store: PlantStore, values: (context: ContextValues) => unknown = () => undefined) {
-  const service = createPlantService({ store, principalKey, requestIdKey, idempotencyFieldKey });
-  const transport = createRouterTransport((router) => router.service(PlantService, service), {
+/** A client of the service in Connect's own in-process server; an interceptor sets the caller and the request id. */
+function clientOf(store: PlantStore, setValues: (context: ContextValues) => unknown = () => undefined) {
+  const transport = createRouterTransport((router) => router.service(PlantService, createPlantService(store)), {
     router: {
       interceptors: [
         (next) => (request) => {
-          values(request.contextValues);
+          setValues(request.contextValues);
           return next(request);
         },
       ],
@@ -24,6 +21,8 @@ function clientOf(store: PlantStore, values: (context: ContextValues) => unknown
   });
   return createClient(PlantService, transport);
 }
+
+const ann: Principal = { kind: "principal", subject: "ann", issuer: undefined, scopes: "all" };
 
 describe("the plant service", () => {
   test("deletes the plant that is named", async () => {
@@ -48,29 +47,35 @@ describe("the plant service", () => {
     expect([...plants]).toEqual([0n]);
   });
 
-  test.each<{ name: string; values: (context: ContextValues) => unknown; received: Omit<DeleteCall, "context"> }>([
+  test.each<{
+    name: string;
+    values?: (context: ContextValues) => unknown;
+    idempotencyKey?: string;
+    received: Omit<DeleteCall, "context">;
+  }>([
     {
-      name: "a caller",
-      values: (context) => context.set(principalKey, { subject: "ann" }).set(requestIdKey, "r-1"),
+      name: "the subject and the request id",
+      values: (context) => context.set(principalKey, ann).set(requestIdKey, "r-1"),
       received: { subject: "ann", requestId: "r-1" },
     },
     {
-      name: "a caller with a key",
-      values: (context) => context.set(principalKey, { subject: "ann" }).set(idempotencyFieldKey, '"key"'),
+      name: "the subject and the key of a token without an issuer",
+      values: (context) => context.set(principalKey, ann),
+      idempotencyKey: '"key"',
       received: { subject: "ann", requestId: "", idempotencyKey: ":key" },
     },
     {
-      name: "a caller of an issuer, with a key",
-      values: (context) =>
-        context.set(principalKey, { subject: "ann", issuer: "https://id.test" }).set(idempotencyFieldKey, '"key"'),
+      name: "the subject, and the key with the issuer of the token",
+      values: (context) => context.set(principalKey, { ...ann, issuer: "https://id.test" }),
+      idempotencyKey: '"key"',
       received: { subject: "ann", requestId: "", idempotencyKey: "L05VQrCau8jJOuBzQT0g8UoQaH3ut4ucT9sAi_KjM1E:key" },
     },
     {
-      name: "nobody, with a key",
-      values: (context) => context.set(idempotencyFieldKey, '"key"'),
+      name: "the key of a call without a principal",
+      idempotencyKey: '"key"',
       received: { subject: "", requestId: "", idempotencyKey: ":key" },
     },
-  ])("tells the store of $name, and hands it the call's signal", async ({ values, received }) => {
+  ])("passes $name to the store, with the signal of the call", async ({ values, idempotencyKey, received }) => {
     const calls: DeleteCall[] = [];
     const memory = openMemoryStore(new Set([1n]));
     const store: PlantStore = {
@@ -80,14 +85,15 @@ describe("the plant service", () => {
         return memory.delete(id, call);
       },
     };
-    await clientOf(store, values).deletePlant({ id: 1n });
+    const headers = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
+    await clientOf(store, values).deletePlant({ id: 1n }, { headers });
     expect(calls).toEqual([{ ...received, context: expect.objectContaining({ signal: expect.any(AbortSignal) }) }]);
   });
 
   test("refuses a malformed idempotency key, and deletes nothing", async () => {
     const plants = new Set([1n]);
-    const client = clientOf(openMemoryStore(plants), (context) => context.set(idempotencyFieldKey, "key"));
-    await expect(client.deletePlant({ id: 1n })).rejects.toMatchObject({ code: Code.InvalidArgument });
+    const call = clientOf(openMemoryStore(plants)).deletePlant({ id: 1n }, { headers: { "idempotency-key": "key" } });
+    await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument });
     expect([...plants]).toEqual([1n]);
   });
 });

@@ -1,5 +1,5 @@
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import { nearestName } from "./nearest-name.ts";
+import { nearestName } from "@plantstore/operators/inputs";
 
 /** The scope that an RPC of the plant store requires, and its description in OpenAPI. */
 interface RpcPolicy {

@@ -1,5 +1,4 @@
 import type { ContextValues } from "@connectrpc/connect";
-import type { OnUpkeep } from "./upkeep.ts";
 
 /** The call that asks for a deletion. */
 export interface DeleteCall {
@@ -17,24 +16,9 @@ export interface DeleteCall {
   /**
    * The `signal` aborts when the call is given up. Connect creates it when it is first read, so a store reads it only
    * for a deletion that had to wait, and drops the deletion if the signal has aborted. The `values` are for
-   * {@link OnBatch} alone.
+   * traces and metrics of a store alone.
    */
   readonly context: { readonly signal: AbortSignal; readonly values?: ContextValues };
-}
-
-/**
- * Called for every batch when it is sent, for metrics and traces. Must not throw.
- *
- * @returns a function that is called once the outcome of the batch is known: without an error when it is durable
- */
-export type OnBatch = (calls: readonly DeleteCall[]) => (error?: unknown) => void;
-
-/** Options of every store that outlives its process. */
-export interface DurableStoreOptions {
-  /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
-  readonly deletionsKeptMs?: number;
-  readonly onBatch?: OnBatch | undefined;
-  readonly onUpkeep?: OnUpkeep | undefined;
 }
 
 /** The numbers of deletions that wait in a store. */

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { errorRecord } from "../../../src/plantstore/server/rest-policy.ts";
+import { errorRecord } from "../../../src/plantstore/service/error-record.ts";
 
 const procedure = "/plantstore.v1.PlantService/DeletePlant";
 

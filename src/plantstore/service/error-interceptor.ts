@@ -1,0 +1,37 @@
+import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/connect";
+import type { FailedCall, SafeErrors } from "@plantstore/operators/operations";
+
+/**
+ * Creates a Connect interceptor that makes every error safe to show: anything but a `ConnectError` written for callers
+ * becomes `Internal` with a fixed message, and its cause is only logged.
+ *
+ * It comes first in the list, so that it sees the errors of all other interceptors and of the handler.
+ */
+export function createErrorInterceptor(toSafeError: SafeErrors): Interceptor {
+  return (next) => async (request) => {
+    try {
+      const response = await next(request);
+      if (!response.stream) return response;
+      // A streaming handler runs while its messages are read, which is after `next` has returned.
+      return { ...response, message: readSafely(response.message, request, toSafeError) };
+    } catch (error) {
+      throw toSafeError(error, toFailedCall(request));
+    }
+  };
+}
+
+async function* readSafely<M>(
+  messages: AsyncIterable<M>,
+  request: StreamRequest | UnaryRequest,
+  toSafeError: SafeErrors,
+): AsyncGenerator<M> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw toSafeError(error, toFailedCall(request));
+  }
+}
+
+function toFailedCall({ service, method, signal, contextValues }: StreamRequest | UnaryRequest): FailedCall {
+  return { service, method, signal, values: contextValues };
+}

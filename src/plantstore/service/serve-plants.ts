@@ -1,0 +1,75 @@
+import type { GatewayOptions, RestOptions } from "@plantstore/gateway";
+import { createHealthService, Health, healthRequestBytesMax, type Readiness } from "@plantstore/gateway/health";
+import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@plantstore/gateway/reflection";
+import { createBearerAuth, type TokenVerifier } from "@plantstore/operators/auth";
+import { createSafeErrors, type Log } from "@plantstore/operators/operations";
+import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import { createCredentialInterceptor } from "./credential-interceptor.ts";
+import { createErrorInterceptor } from "./error-interceptor.ts";
+import { errorRecord } from "./error-record.ts";
+import { createPlantService } from "./plant-service.ts";
+import type { PlantStore } from "./plant-store.ts";
+import { policyOf } from "./rpc-policy.ts";
+
+/** The parts that the plant store is served from. */
+export interface PlantParts {
+  readonly store: PlantStore;
+  /** Decides which bearer tokens are valid. */
+  readonly verifier: TokenVerifier;
+  /** What health checks report. */
+  readonly readiness: Readiness;
+  /** The log of faults. */
+  readonly log: Log;
+  /** The URL of the RFC 9728 document that challenges point to. */
+  readonly resourceMetadata?: string | undefined;
+}
+
+/** What {@link servePlants} returns. */
+export type PlantServing = Required<
+  Pick<GatewayOptions, "routes" | "interceptors" | "admit" | "toError" | "rest" | "readMaxBytes" | "binaryOptions">
+>;
+
+// 64 KiB: messages here are an id or a name.
+const messageBytesMax = 64 * 1024;
+
+/** How the plant store responds on REST, and how strictly it reads JSON: a deletion responds 204 without a body. */
+export const restOptions: RestOptions = {
+  errorRecord,
+  emptyResponse: 204,
+  json: { unknownFields: "reject", canonicalIntegers: true },
+};
+
+/**
+ * Returns the one Connect server of the plant store, as options of `createGateway`: the RPCs of `PlantService` over
+ * gRPC, gRPC-Web, Connect and REST, with health checks and server reflection next to them.
+ *
+ * `routes` and `interceptors` work in any Connect server. `admit` makes the same check as the credential interceptor
+ * from the header alone, before the body is read, and also guards what is not an RPC; `toError` treats errors that are
+ * thrown outside of the interceptors in the same way.
+ */
+export function servePlants({ store, verifier, readiness, log, resourceMetadata }: PlantParts): PlantServing {
+  const auth = createBearerAuth(verifier, {
+    realm: "plantstore",
+    requiredScope: (procedure) => policyOf(procedure)?.scope,
+    open: [Health.typeName],
+    resourceMetadata,
+  });
+  const toError = createSafeErrors({ log });
+  return {
+    routes: (router) => {
+      router.service(PlantService, createPlantService(store));
+      router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }), {
+        readMaxBytes: healthRequestBytesMax,
+      });
+      const reflection = createReflectionService([PlantService, Health, ServerReflection, ServerReflectionV1Alpha]);
+      router.service(ServerReflection, reflection).service(ServerReflectionV1Alpha, reflection);
+    },
+    interceptors: [createErrorInterceptor(toError), createCredentialInterceptor(auth)],
+    admit: auth.admit,
+    toError,
+    rest: restOptions,
+    readMaxBytes: messageBytesMax,
+    // Nobody reads them here, and one of two bytes would take 165 for as long as its call lasts.
+    binaryOptions: { readUnknownFields: false },
+  };
+}

@@ -1,0 +1,63 @@
+import { createClient, createRouterTransport } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { Readiness } from "../../../src/gateway/health/index.ts";
+import type { TokenVerifier } from "../../../src/operators/auth/index.ts";
+import { silentLog } from "../../../src/operators/operations/index.ts";
+import { PlantService } from "../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
+import { type DeleteCall, type PlantStore, servePlants } from "../../../src/plantstore/service/index.ts";
+import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { authorized, startPlantServer, testVerifier, tokens } from "../../support/server/plant-server.ts";
+
+// test/contract/hostile-credentials.test.ts has what the interceptor refuses, over every protocol.
+
+/** A verifier that counts its calls, synchronous or not. */
+function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: number } {
+  let calls = 0;
+  return {
+    verify: (token) => {
+      calls += 1;
+      const outcome = testVerifier.verify(token);
+      return isAsync ? Promise.resolve(outcome) : outcome;
+    },
+    get calls() {
+      return calls;
+    },
+  };
+}
+
+test.each([false, true])(
+  "in Connect's own server, the principal of the token reaches the handler (verified asynchronously: %s)",
+  async (isAsync) => {
+    const calls: DeleteCall[] = [];
+    const memory = openMemoryStore(new Set([1n]));
+    const store: PlantStore = {
+      ...memory,
+      delete: (id, call) => {
+        calls.push(call);
+        return memory.delete(id, call);
+      },
+    };
+    const { routes, interceptors } = servePlants({
+      store,
+      verifier: countingVerifier(isAsync),
+      readiness: new Readiness({}),
+      log: silentLog,
+    });
+    const transport = createRouterTransport(routes, { router: { interceptors: [...interceptors] } });
+    const headers = { authorization: `Bearer ${tokens.good}` };
+    await createClient(PlantService, transport).deletePlant({ id: 1n }, { headers });
+    expect(calls).toMatchObject([{ subject: "alice" }]);
+  },
+);
+
+test.each([false, true])(
+  "on the gateway, a token is verified once per call, because admit has verified it (asynchronously: %s)",
+  async (isAsync) => {
+    const verifier = countingVerifier(isAsync);
+    await using server = await startPlantServer({ auth: verifier, store: openMemoryStore(new Set([1n])) });
+    const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };
+    expect(await exchangeHttp1(server.address, request)).toMatchObject({ httpStatus: 204 });
+    expect(verifier.calls).toBe(1);
+  },
+);

@@ -1,0 +1,36 @@
+import type { TokenVerifier } from "../../../src/operators/auth/index.ts";
+import type { Log } from "../../../src/operators/operations/index.ts";
+import { createGateway } from "../../../src/gateway/index.ts";
+import { Readiness } from "../../../src/gateway/health/index.ts";
+import { type PlantStore, servePlants } from "../../../src/plantstore/service/index.ts";
+import type { Address } from "../carriers/exchange.ts";
+
+/** One of the two places where the plant store checks credentials. */
+export type Guard = "admit" | "interceptor";
+
+/** A gateway in this process, on a free port. Dispose of it with `await using`. */
+export interface GuardedGateway {
+  readonly address: Address;
+  readonly baseUrl: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts a gateway that serves the plant store with only one of the two credential checks. */
+export async function startGuardedGateway(
+  guard: Guard,
+  parts: { readonly verifier: TokenVerifier; readonly store: PlantStore; readonly log: Log },
+): Promise<GuardedGateway> {
+  const { admit, interceptors, ...plants } = servePlants({ ...parts, readiness: new Readiness({}) });
+  const [errorInterceptor, ...others] = interceptors;
+  if (errorInterceptor === undefined || others.length !== 1) throw new Error("expected two interceptors");
+  const gateway = createGateway({
+    ...plants,
+    ...(guard === "admit" ? { admit, interceptors: [errorInterceptor] } : { interceptors }),
+  });
+  const address = await gateway.listen();
+  return {
+    address,
+    baseUrl: `http://${address.address}:${String(address.port)}`,
+    [Symbol.asyncDispose]: () => gateway.close(),
+  };
+}
