@@ -302,7 +302,7 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential, checked 
     expect(answer).toStrictEqual(expectedAnswer(carriage.format, insufficient));
   });
 
-  test.each(transports.flatMap((transport) => rows.map((row) => ({ ...transport, ...row }))))(
+  test.each(transports.flatMap((transport) => rows.map((given) => ({ ...transport, ...given }))))(
     "is refused by reflection, a stream, over $protocol: $name",
     async ({ openTransport, credentials, want }) => {
       const client = createClient(ServerReflection, openTransport(guarded.baseUrl));
