@@ -5,5 +5,13 @@
 export { openTokenVerifier, parsePlainTokens, type TokenVerifier } from "@plantstore/operators/auth";
 export { openLog } from "@plantstore/operators/operations";
 export { openMemoryStore, openPlantStore, openSqliteStore } from "./plants/index.ts";
-export type { DeleteCall, PlantErrorCode, PlantStore, WaitingDeletions } from "./service/index.ts";
+export {
+  type DeleteCall,
+  type PlantErrorCode,
+  type PlantParts,
+  type PlantServing,
+  type PlantStore,
+  servePlants,
+  type WaitingDeletions,
+} from "./service/index.ts";
 export { createPlantServer, type DrainOptions, type PlantServer, type PlantServerOptions } from "./server/index.ts";

@@ -1,9 +1,16 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { createCertificate } from "../support/carriers/certificate.ts";
+import { openHttp1 } from "../support/carriers/http1-connection.ts";
+import { openHttp2 } from "../support/carriers/http2-connection.ts";
+import { readOutcome } from "../support/gateway/outcome.ts";
+import { deletePlantRequest, wireFormats } from "../support/gateway/wire-format.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { startNode } from "../support/process/command-line.ts";
 import { runCommand } from "../support/process/run-command.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
+import { bearer } from "../support/server/plant-server.ts";
 
 test("embed.ts serves plants with a token of its file, counts requests, and drains", async () => {
   using folder = createTempFolder();
@@ -21,4 +28,33 @@ test("embed.ts serves plants with a token of its file, counts requests, and drai
   server.process.kill("SIGTERM");
   expect({ exitCode: await server.end(), statuses }).toEqual({ exitCode: 0, statuses: [204, 400, 204] });
   expect(server.stdout()).toContain("3 requests were answered");
+});
+
+test("connect-node.ts serves REST and gRPC over TLS with a token of its file, and stops on SIGTERM", async () => {
+  using folder = createTempFolder();
+  const { out } = await runCommand(["token", "create", "embedder", "--file", folder.file("tokens")]);
+  const { cert, key } = createCertificate("localhost");
+  writeFileSync(folder.file("cert.pem"), cert);
+  writeFileSync(folder.file("key.pem"), key);
+  await using server = startNode([join(projectFolder, "examples/connect-node.ts"), "0"], folder.path);
+  const [, port = ""] = await server.find(/plants at https:\/\/127\.0\.0\.1:(\d+)/);
+  const address = { address: "127.0.0.1", port: Number(port) };
+  const tls = { ca: cert, servername: "localhost" };
+  const header = [bearer(out[0] ?? "")];
+  const outcomes = [];
+  for (const format of [wireFormats.rest, wireFormats.rest, wireFormats.grpc, wireFormats.grpc]) {
+    using connection = await openHttp2(address, tls);
+    const plant = format === wireFormats.rest ? 1n : 2n;
+    outcomes.push(readOutcome(format, await connection.exchange(deletePlantRequest(format, plant, header))).code);
+  }
+  using http1 = await openHttp1(address, tls);
+  http1.request(deletePlantRequest(wireFormats.rest, 10n, header));
+  const { httpStatus } = await http1.readAnswer("DELETE");
+  http1[Symbol.dispose]();
+  server.process.kill("SIGTERM");
+  expect({ exitCode: await server.end(), outcomes, httpStatus }).toEqual({
+    exitCode: 0,
+    outcomes: [0, 5, 0, 5],
+    httpStatus: 204,
+  });
 });

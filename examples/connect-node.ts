@@ -1,0 +1,49 @@
+// The plant store on @connectrpc/connect-node and node's own HTTP: npx node examples/connect-node.ts 8443
+// The files "tokens" (plantstore token create NAME --file tokens), "cert.pem" and "key.pem" are in the current folder.
+import { readFileSync } from "node:fs";
+import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { createGateway, type NodeServerResponse } from "@plantstore/gateway";
+import { Readiness } from "@plantstore/gateway/health";
+import { openLog, openSqliteStore, openTokenVerifier, type PlantParts, servePlants } from "plantstore";
+
+/**
+ * Creates a server of node:http2 with the same routes, interceptors and store as the plant store's own server.
+ *
+ * Connect's adapter serves gRPC, gRPC-Web and Connect; the gateway serves what the adapter does not know, which is REST.
+ * It needs TLS: without it, node:http2 does not accept HTTP/1.1.
+ */
+export function createConnectNodeServer(parts: PlantParts, tls: SecureServerOptions): Http2SecureServer {
+  const plants = servePlants(parts);
+  const { routes, interceptors, readMaxBytes, binaryOptions } = plants;
+  const { handler: serveRest } = createGateway(plants);
+  const serveRpc = connectNodeAdapter({
+    routes,
+    interceptors: [...interceptors],
+    readMaxBytes,
+    binaryOptions,
+    fallback: (request, response) => serveRest(request, response as NodeServerResponse),
+  });
+  return createSecureServer({ allowHTTP1: true, ...tls }, serveRpc);
+}
+
+if (import.meta.main) {
+  const [port = "8443"] = process.argv.slice(2);
+  const log = openLog("info");
+  const verifier = await openTokenVerifier({ tokenHashesFile: "tokens" }, log);
+  if (verifier.kind === "problems") throw new Error(verifier.problems.join("; "));
+  const store = await openSqliteStore({ file: "plants.db", plantsWhenCreated: { first: 1n, last: 10n } });
+  const readiness = new Readiness({ store, credentials: verifier.value });
+  const server = createConnectNodeServer(
+    { store, verifier: verifier.value, readiness, log },
+    { cert: readFileSync("cert.pem"), key: readFileSync("key.pem") },
+  );
+  server.listen(Number(port), "127.0.0.1", () => {
+    const address = server.address();
+    if (typeof address === "object") console.log(`plants at https://127.0.0.1:${String(address?.port)}`);
+  });
+  process.once("SIGTERM", () => {
+    readiness.startDraining();
+    server.close(() => void store.close().then(() => verifier.value.close?.()));
+  });
+}

@@ -1,0 +1,94 @@
+import { once } from "node:events";
+import type { Http2SecureServer } from "node:http2";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createConnectNodeServer } from "../../examples/connect-node.ts";
+import { Readiness } from "../../src/gateway/health/index.ts";
+import { silentLog } from "../../src/operators/operations/index.ts";
+import { codes } from "../contract/expected-answer.ts";
+import { type Situation, situations } from "../contract/situations.ts";
+import { createCertificate } from "../support/carriers/certificate.ts";
+import {
+  type Address,
+  fieldValue,
+  type HttpAnswer,
+  type HttpRequest,
+  type HttpVersion,
+} from "../support/carriers/exchange.ts";
+import { openHttp1 } from "../support/carriers/http1-connection.ts";
+import { openHttp2 } from "../support/carriers/http2-connection.ts";
+import { readOutcome, readWebTrailer } from "../support/gateway/outcome.ts";
+import { carriages, deletePlantRequest, type WireFormat, wireFormats } from "../support/gateway/wire-format.ts";
+import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
+import { authorized, testVerifier } from "../support/server/plant-server.ts";
+
+const certificate = createCertificate("localhost");
+const client = { ca: certificate.cert, servername: "localhost" };
+
+// connect-node does not serve the text form of gRPC-Web; REST goes to the gateway.
+const rows = situations.deletePlant
+  .flatMap((situation) =>
+    carriages
+      .filter(({ format }) => situation.formats?.includes(format.name) ?? true)
+      .filter(({ format }) => format.name !== "grpc-web-text")
+      .map((carriage) => ({ situation, carriage })),
+  )
+  // Of several Authorization fields, node's HTTP keeps the first and drops the others.
+  .filter(({ situation, carriage: { format } }) => format.protocol === "rest" || !hasTwoCredentials(situation, format))
+  .map((row, index) => ({ ...row, plant: BigInt(index + 1) }));
+
+function hasTwoCredentials({ request }: Situation, format: WireFormat): boolean {
+  return request(format, 1n).header.filter(([name]) => name === "authorization").length > 1;
+}
+
+describe("the plant store on connect-node", () => {
+  const plants = new Set(rows.map(({ plant }) => plant));
+  let server: Http2SecureServer;
+  let address: Address;
+
+  beforeAll(async () => {
+    server = createConnectNodeServer(
+      { store: openSituationStore(plants), verifier: testVerifier, readiness: new Readiness({}), log: silentLog },
+      certificate,
+    );
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const bound = server.address();
+    if (bound === null || typeof bound === "string") throw new Error("the server has no port");
+    address = bound;
+  });
+
+  afterAll(() => void server.close());
+
+  async function exchange(version: HttpVersion, request: HttpRequest): Promise<HttpAnswer> {
+    if (version === "2") {
+      using connection = await openHttp2(address, client);
+      return await connection.exchange(request);
+    }
+    using connection = await openHttp1(address, client);
+    connection.request(request);
+    return await connection.readAnswer(request.httpMethod);
+  }
+
+  test.each(rows)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {
+    const { format, httpVersion } = carriage;
+    const { code, message = "", fields = {} } = situation.want;
+    const answer = await exchange(httpVersion, situation.request(format, plant));
+    expect(readOutcome(format, answer)).toEqual({ code: codes[code].number, message });
+    const trailer = format.protocol === "grpc-web" ? readWebTrailer(format, answer) : answer.trailer;
+    const received = [...answer.header, ...trailer];
+    for (const [name, value] of Object.entries(fields)) expect(fieldValue(received, name)).toBe(value);
+    expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
+    expect(plants.has(plant)).toBe(code !== "ok");
+  });
+
+  test.each(["connect-json", "grpc", "grpc-web"] as const)(
+    "makes two calls with one idempotency key a single deletion over %s",
+    async (name) => {
+      const format = wireFormats[name];
+      const plant = BigInt(1_000_000 + name.length);
+      plants.add(plant);
+      const request = deletePlantRequest(format, plant, [authorized, ["idempotency-key", `"${name}"`]]);
+      for (const _ of [1, 2]) expect(readOutcome(format, await exchange("2", request)).code).toBe(0);
+    },
+  );
+});
