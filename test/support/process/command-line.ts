@@ -37,14 +37,20 @@ export function startNode(
   return startProgram(process.execPath, args, folder, { ...compileCache, ...environment });
 }
 
-/** Starts any program, in a folder and with only PATH and the given environment. */
+/**
+ * Starts any program, in a folder and with only PATH and the given environment.
+ *
+ * @param detached - whether it leads a process group of its own, which gets the signals that a terminal would send
+ */
 export function startProgram(
   file: string,
   args: readonly string[],
   folder: string,
   environment: Readonly<Record<string, string>> = {},
+  detached: boolean = false,
 ): CommandLine {
-  const child = spawn(file, args, { cwd: folder, env: { PATH: process.env["PATH"], ...environment } });
+  const env = { PATH: process.env["PATH"], ...environment };
+  const child = spawn(file, args, { cwd: folder, env, detached });
   let stdout = "";
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
