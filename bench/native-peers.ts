@@ -1,7 +1,7 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { buildStep } from "../test/support/process/build-step.ts";
-import { buf, protoFolder, testProtoFolder } from "../test/support/clients/client-recipe.ts";
+import { buf, testProtoFolder } from "../test/support/clients/client-recipe.ts";
 import { projectFolder } from "../test/support/process/child-program.ts";
 import { hasProgram, toolsFolder } from "../test/support/process/tools-folder.ts";
 
@@ -31,13 +31,15 @@ interface Recipe {
   readonly steps: readonly (readonly [string, ...string[]])[];
 }
 
-const plants = [protoFolder, "--path", join(protoFolder, "plantstore")] as const;
+const peersFolder = join(import.meta.dirname, "peers");
+const workspace = [projectFolder, `--config=${join(peersFolder, "buf.workspace.yaml")}`] as const;
+const plantsPath = `--path=${join(peersFolder, "proto/plantstore")}`;
+const libraryPath = `--path=${join(testProtoFolder, "library")}`;
+
+/** The arguments by which buf finds the plants of the peers, which are a definition of their own. */
+export const plants: readonly string[] = [...workspace, plantsPath];
 /** The arguments by which buf finds the messages of the library. */
-export const library: readonly string[] = [
-  projectFolder,
-  `--config=${join(testProtoFolder, "buf.workspace.yaml")}`,
-  `--path=${join(testProtoFolder, "library")}`,
-];
+export const library: readonly string[] = [...workspace, libraryPath];
 
 /** Plants on grpc-go and net/http, and grpc-gateway before a library. */
 export const goPeer: NativePeer = nativePeer({
@@ -47,7 +49,7 @@ export const goPeer: NativePeer = nativePeer({
   compiler: "go",
   output: "bin/server",
   steps: [
-    [buf, "generate", ...library, `--path=${join(protoFolder, "plantstore")}`],
+    [buf, "generate", ...library, plantsPath],
     ["go", "build", "-o", "bin/server", "."],
   ],
 });
@@ -77,7 +79,7 @@ function nativePeer({ folder: name, grpc, rest, compiler, output, steps }: Recip
     canBuild: hasProgram(compiler),
     program: join(folder, output),
     build: async () => {
-      const source = join(import.meta.dirname, "peers", name);
+      const source = join(peersFolder, name);
       // Compilers look at the times of files, and have nothing to do when none is newer.
       cpSync(source, folder, { recursive: true, preserveTimestamps: true });
       for (const [file, ...args] of steps) await buildStep(file, args, { folder });

@@ -14,7 +14,6 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 
-#[allow(dead_code, reason = "the error record of REST is among the messages")]
 mod plantstore {
     tonic::include_proto!("plantstore.v1");
 }
