@@ -37,6 +37,7 @@ const ownScripts = {
     "test/gateway/command/**/*.test.ts",
     "test/gateway/carriers/sockets/share-connections.test.ts",
     "test/examples/embed.test.ts",
+    "test/tools/new-rpc.test.ts",
   ],
   outgoing: ["client", "proxy", "rest-client", "upstreams"].map((room) => `test/gateway/${room}/**/*.test.ts`),
   transcoding: ["test/transcoding/**/*.test.ts"],

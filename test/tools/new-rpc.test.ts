@@ -1,0 +1,136 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, delimiter, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ProjectCopy } from "../../tools/plant-faults/project-copy.ts";
+import { carriages } from "../support/gateway/wire-format.ts";
+import { buildLimitMs, buildStep } from "../support/process/build-step.ts";
+import { projectFolder, type ProgramResult, runProgram } from "../support/process/child-program.ts";
+
+// The recipe for a new RPC in CONTRIBUTING.md, followed on a copy of the project: its commands are run, and a GetPlant is
+// added to the files that it names.
+
+const page = readFileSync(join(projectFolder, "CONTRIBUTING.md"), "utf8");
+const recipe = page.slice(page.indexOf("**A new RPC**"), page.indexOf("**A new error**"));
+
+/** The path of the file with this name in the recipe. */
+function pathOf(name: string): string {
+  const paths = [...recipe.matchAll(/`([\w/.-]+\/[\w.-]+)`/g)].map(([, path = ""]) => path);
+  const path = paths.find((each) => basename(each) === name);
+  if (path === undefined) throw new Error(`the recipe names no ${name}`);
+  return path;
+}
+
+const definition = pathOf("plant_service.proto");
+const rpc = `
+  // Returns the plant with the given identifier.
+  rpc GetPlant(GetPlantRequest) returns (GetPlantResponse) {
+    option idempotency_level = NO_SIDE_EFFECTS;
+    option (google.api.http) = {get: "/plants/{id}"};
+  }
+`;
+const messages = `
+// Names the plant to return.
+message GetPlantRequest {
+  // The identifier of the plant.
+  optional int64 id = 1;
+}
+
+// The plant.
+message GetPlantResponse {
+  // The identifier of the plant.
+  int64 id = 1;
+}
+`;
+
+/** What the compiler asks for, by the file: it is added before what is there for DeletePlant. */
+const pieces: Readonly<Record<string, string>> = {
+  [pathOf("plant-service.ts")]: `
+    getPlant: ({ id }) => {
+      if (id === undefined) throw idMissing();
+      return { id };
+    },`,
+  [pathOf("rpc-policy.ts")]: `
+    getPlant: { scope: "plants:read", success: "The plant is returned.", takesIdempotencyKey: false },`,
+  [pathOf("situations.ts")]: `
+    getPlant: [
+      {
+        name: "returns the plant",
+        request: (format) =>
+          format.protocol === "rest"
+            ? { httpMethod: "GET", path: "/plants/7", header: [authorized] }
+            : rpcRequest(
+                format,
+                // {id: 7}
+                Buffer.from(format.codec === "json" ? '{"id":"7"}' : [8, 7]),
+                [authorized],
+                "/plantstore.v1.PlantService/GetPlant",
+              ),
+        want: { code: "ok", answer: { json: '{"id":"7"}', proto: "\\b\\x07" } },
+      },
+    ],`,
+};
+
+let copy: ProjectCopy;
+beforeAll(() => {
+  copy = new ProjectCopy(projectFolder);
+});
+afterAll(() => copy[Symbol.dispose]());
+
+function read(path: string): string {
+  return readFileSync(join(copy.folder, path), "utf8");
+}
+
+/** Runs a command that the recipe names, in the copy. */
+async function run(command: string): Promise<ProgramResult> {
+  expect(recipe).toContain(`\`${command}\``);
+  const [program = "", ...words] = command.split(" ");
+  return await runProgram(program, words, { folder: copy.folder, limitMs: buildLimitMs });
+}
+
+async function generate(): Promise<void> {
+  const { exitCode, stdout, stderr } = await run("npm run generate");
+  expect(exitCode, stdout + stderr).toBe(0);
+}
+
+/** The files in which the compiler finds errors. */
+async function wrongFiles(): Promise<string[]> {
+  const { stdout } = await run("npm run typecheck");
+  return [...new Set([...stdout.matchAll(/^([\w/.-]+)\(\d+,\d+\): error /gm)].map(([, path = ""]) => path))].toSorted();
+}
+
+test(
+  "a new RPC and a new method of the stores do not compile before the files that the recipe names have them",
+  { timeout: buildLimitMs },
+  async () => {
+    const text = read(definition);
+    const end = text.indexOf("\n}\n", text.indexOf("service PlantService"));
+    copy.replace(definition, text.slice(0, end + 1) + rpc + text.slice(end + 1) + messages);
+    await generate();
+    const files = readdirSync(join(copy.folder, "src/plantstore"), { recursive: true, encoding: "utf8" });
+    const sources = files.map((path) => `src/plantstore/${path}`);
+    const [contract = ""] = sources.filter((path) => basename(path) === "plant-store.ts");
+    const stores = sources.filter((path) => ["memory-store.ts", "store.ts"].includes(basename(path)));
+    using _ = copy.replace(
+      contract,
+      read(contract).replace("close(): Promise<void>;", "$&\n  has(id: bigint): Promise<boolean>;"),
+    );
+    expect(await wrongFiles()).toEqual([...Object.keys(pieces), ...stores, pathOf("fake-store.ts")].toSorted());
+  },
+);
+
+test(
+  "a new RPC compiles, is described and is served once the files that the recipe names have it",
+  { timeout: buildLimitMs },
+  async () => {
+    for (const [path, piece] of Object.entries(pieces))
+      copy.replace(path, read(path).replace(/\n(?= +(?:async )?deletePlant\b)/, `${piece}$&`));
+    expect(await wrongFiles()).toEqual([]);
+    await generate();
+    const { paths } = JSON.parse(read("openapi.json"));
+    expect(paths["/plants/{id}"].get.responses["200"].description).toBe("The plant is returned.");
+    const args = ["run", "--project", "unit", pathOf("delete-plant.test.ts"), "-t", "returns the plant"];
+    const PATH = [join(copy.folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
+    const printed = await buildStep("vitest", args, { folder: copy.folder, environment: { PATH, NO_COLOR: "1" } });
+    expect(printed).toContain(`${carriages.length} passed`);
+  },
+);
