@@ -10,7 +10,7 @@ import { freePort } from "../support/process/free-port.ts";
 // there. Only ports are other ones, so that nothing has to be free.
 
 const folder = join(projectFolder, "examples");
-const peers = { "@grpc/grpc-js": "1.14.7", "@connectrpc/connect-node": "2.2.0" };
+const peers = { "@grpc/grpc-js": "1.14.7", "@grpc/proto-loader": "0.8.1", "@connectrpc/connect-node": "2.2.0" };
 const runtimes = { "@oven/bun-linux-x64": "1.4.5", "@deno/linux-x64-glibc": "2.9.6" };
 const next = { next: "16.4.6", react: "19.3.1", "react-dom": "19.3.1", typescript: "5.9.3", "@types/react": "19.2.0" };
 
@@ -113,6 +113,6 @@ test("embed.ts and the clients do what their first lines say, in a project of th
       .slice(1);
     expect(user.run(process.execPath, ...words)).toBe(`plant ${String(at + 1)} is deleted\n`);
   }
-  expect(clients).toHaveLength(3);
+  expect(clients).toHaveLength(5);
   expect(server.process.exitCode).toBeNull();
 });

@@ -1,0 +1,35 @@
+// Deletes a plant without generated code: npx node examples/clients/delete-plant-proto-loader.ts 127.0.0.1:8080 TOKEN 42
+import { credentials, makeGenericClientConstructor, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+
+const [address = "127.0.0.1:8080", token = "", id = "1", timeoutMs = "5000"] = process.argv.slice(2);
+
+// proto-loader would make plant 1 of 18446744073709551617, and plant 0 of what is not a number.
+if (BigInt.asIntN(64, BigInt(id)) !== BigInt(id)) throw new RangeError(`the id must be an int64, got ${id}`);
+
+const definition = loadSync("plantstore/v1/plant_service.proto", {
+  // In this repository, and in a project that has the package.
+  includeDirs: ["proto", "node_modules/plantstore/proto"],
+  // An int64 as a number would lose digits above 2^53.
+  longs: String,
+});
+const service = definition["plantstore.v1.PlantService"];
+// Messages have a format, services do not.
+if (service === undefined || "format" in service) throw new Error("the definition has no PlantService");
+const PlantService = makeGenericClientConstructor(service, "PlantService");
+
+// In clear: for a server on this machine only. For TLS it is credentials.createSsl().
+const client = new PlantService(address, credentials.createInsecure());
+
+const metadata = new Metadata();
+metadata.set("authorization", `Bearer ${token}`);
+// The same in every repetition of this call, so that a response that was lost is given again.
+metadata.set("idempotency-key", `"${crypto.randomUUID()}"`);
+
+const options = { deadline: Date.now() + Number(timeoutMs) };
+client["deletePlant"]?.({ id: String(BigInt(id)) }, metadata, options, (error: ServiceError | null) => {
+  if (error === null) console.log(`plant ${id} is deleted`);
+  else if (error.code === status.NOT_FOUND) console.log(`there is no plant ${id}`);
+  else console.log(`${status[error.code]}: ${error.details}`);
+  client.close();
+});
