@@ -108,8 +108,8 @@ const rows: readonly Row[] = [
     want: missing,
   },
   row("a letter beyond ASCII", () => "abcdefghijklmnop\u00e9", malformed),
-  row("8 KiB and a character", () => "a".repeat(8193), malformed),
-  row("8 KiB", () => "a".repeat(8192)),
+  row("a token of 8 KiB and a character", () => "a".repeat(8193), malformed),
+  row("a token of 8 KiB", () => "a".repeat(8192)),
   row("an opaque token", () => "2YotnFZFEjr1zCsicMWpAA"),
   row(
     "alg none without a signature",
@@ -237,7 +237,7 @@ describe("a hostile credential", () => {
       path: () => "/plants/7",
       body: (token: string) => Buffer.from(`access_token=${token}`),
     },
-  ])("is no credential in $name, however good (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
+  ])("is ignored in $name, even if it is valid (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
     const token = await provider.sign();
     const contentType: Field = ["content-type", "application/x-www-form-urlencoded"];
     const request = {
@@ -278,7 +278,7 @@ async function* listServices() {
 }
 
 // Each of the two checks refuses on its own: a mistake in one of them opens nothing.
-describe.each(["admit", "interceptor"] as const)("a hostile credential, checked by the %s alone,", (guard) => {
+describe.each(["admit", "interceptor"] as const)("a hostile credential that only the %s checks", (guard) => {
   let guarded: GuardedGateway;
 
   beforeAll(async () => {

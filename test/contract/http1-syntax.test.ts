@@ -89,7 +89,7 @@ const targetRows: readonly Row[] = [
     "a space before the method": withLine(" DELETE /plants/7 HTTP/1.1"),
     "a line feed before the method": withLine("\nDELETE /plants/7 HTTP/1.1"),
     "17 empty lines before it": withLine(`${"\r\n".repeat(17)}DELETE /plants/7 HTTP/1.1`),
-    "no HTTP at all": "HELLO\r\n\r\n",
+    "bytes that are not HTTP": "HELLO\r\n\r\n",
     bytes: "\x00\x01\x02\r\n\r\n",
   }),
   ...staysOpen(urlTooLong, {
@@ -229,7 +229,7 @@ const fieldRows: readonly Row[] = [
 ];
 
 describe.concurrent("over HTTP/1.1, the server", () => {
-  test.each([...targetRows, ...hostRows, ...bodyRows, ...fieldRows])("answers $name", async (row) => {
+  test.each([...targetRows, ...hostRows, ...bodyRows, ...fieldRows])("responds to $name", async (row) => {
     const { sent, want } = row;
     const plants = new Set([7n, 8n]);
     await using server = await startPlantServer({ store: openMemoryStore(plants) });

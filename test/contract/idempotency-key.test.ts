@@ -62,7 +62,7 @@ describe("a server", () => {
 
   const rows = carriages.map((carriage, i) => ({ carriage, plant: BigInt(2 * i + 1) }));
 
-  test.each(rows)("answers a repeated call as the first time, $carriage.name", async ({ carriage, plant }) => {
+  test.each(rows)("responds to a repeated call as to the first, $carriage.name", async ({ carriage, plant }) => {
     const key: Field = ["idempotency-key", `"key of \\"${plant}\\""`];
     await ask(carriage, plant, ok, ann, key);
     await ask(carriage, plant, ok, ann, key);
@@ -74,12 +74,12 @@ describe("a server", () => {
     expect(keysOf(plant, plant + 1n)).toEqual([`:key of "${plant}"`, null]);
   });
 
-  test("answers over one protocol what was done over another", async () => {
+  test("recognises a repeated call over another protocol", async () => {
     const key: Field = ["idempotency-key", '"shared"'];
     for (const { carriage } of rows) await ask(carriage, 100n, ok, ann, key);
   });
 
-  test("takes the same key of the same subject, but of another issuer, for another key", async () => {
+  test("keeps the keys of different issuers apart", async () => {
     const key: Field = ["idempotency-key", '"of an issuer"'];
     const [carriage] = rows.map((row) => row.carriage);
     if (carriage === undefined) throw new Error("there is no carriage");

@@ -30,7 +30,7 @@ describe("a delete", () => {
   const plants = new Set<bigint>();
   const ask = askPlantServer({ store: openMemoryStore(plants) });
 
-  test.each(rows)("of plant $id hits that plant and no other, $name", async ({ carriage, id }) => {
+  test.each(rows)("of plant $id removes that plant and no other, $name", async ({ carriage, id }) => {
     const want = withNeighbours(id);
     plants.clear();
     want.forEach((each) => plants.add(each));

@@ -108,15 +108,20 @@ const methodRows: readonly NoCallRow[] = ["GET", "PUT", "DELETE", "PATCH", "OPTI
     const text = `${httpMethod} is not allowed here`;
     const allow = { allow: "POST" };
     return [
-      { name: `${httpMethod} is no call`, caller: "rest", request: request([]), want: record(405, 12, text, allow) },
       {
-        name: `${httpMethod} is no call to Connect either`,
+        name: `${httpMethod} is not allowed on an RPC`,
+        caller: "rest",
+        request: request([]),
+        want: record(405, 12, text, allow),
+      },
+      {
+        name: `${httpMethod} is not allowed on an RPC over Connect`,
         caller: "connect-json",
         request: request([connectVersion]),
         want: connectError(405, "unimplemented", text, allow),
       },
       {
-        name: `${httpMethod} is no call to gRPC either`,
+        name: `${httpMethod} is not allowed on an RPC over gRPC`,
         caller: "grpc",
         request: request([type("application/grpc")]),
         want: record(405, 12, text, allow),
@@ -128,19 +133,19 @@ const methodRows: readonly NoCallRow[] = ["GET", "PUT", "DELETE", "PATCH", "OPTI
 /** Content types that the RPC does not speak. */
 const contentTypeRows: readonly NoCallRow[] = [
   ...["text/plain", "application/xml", "application/protobuf", "json"].map((contentType): NoCallRow => ({
-    name: `${contentType} is no call`,
+    name: `${contentType} is not a supported content type`,
     caller: "rest",
     request: post(deletePlantProcedure, [type(contentType)]),
     want: record(400, 3, unsupported(contentType)),
   })),
   {
-    name: "what curl sends by -d is no call, and says how curl sends JSON",
+    name: "the form that curl -d sends is refused with a hint to --json",
     caller: "rest",
     request: post(deletePlantProcedure, [type("application/x-www-form-urlencoded")]),
     want: record(400, 3, `${unsupported("application/x-www-form-urlencoded")}; curl sends JSON with --json`),
   },
   {
-    name: "JSON in another charset than UTF-8 is no call",
+    name: "JSON in another charset than UTF-8 is refused",
     caller: "rest",
     request: post(
       deletePlantProcedure,
@@ -150,7 +155,7 @@ const contentTypeRows: readonly NoCallRow[] = [
     want: record(400, 3, unsupported("application/json; charset=utf-16")),
   },
   {
-    name: "no content type is no call",
+    name: "a missing content type is refused",
     caller: "rest",
     request: post(deletePlantProcedure, []),
     want: record(400, 3, "the content type is missing"),

@@ -12,7 +12,7 @@ const httpVersions: readonly HttpVersion[] = ["1.1", "2"];
 const rows = noCallTable.flatMap((row) => httpVersions.map((httpVersion) => ({ ...row, httpVersion })));
 type Row = NoCallRow & { readonly httpVersion: HttpVersion };
 
-describe("where no call comes of a request", () => {
+describe("a request that matches no RPC", () => {
   const served = rows;
   const plants = new Set([7n]);
   const ask = askPlantServer({ store: openMemoryStore(plants) });
@@ -24,7 +24,7 @@ describe("where no call comes of a request", () => {
     expect(plants).toStrictEqual(new Set([7n]));
   });
 
-  test.each<Row>(served)("a client without a credential is not told: $name, over HTTP/$httpVersion", async (row) => {
+  test.each<Row>(served)("without a credential only gets the challenge: $name, over HTTP/$httpVersion", async (row) => {
     const answer = await ask(row.httpVersion, row.request);
     const format = { ...wireFormats[row.caller], contentType: fieldValue(answer.header, "content-type") };
     expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, credentialMissing));

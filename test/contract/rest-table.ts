@@ -50,18 +50,23 @@ const notAllowed = (httpMethod: string): RestWant => ({
 /** Spellings of the path. */
 export const pathRows: readonly RestRow[] = [
   { name: "the canonical id names the plant", request: { path: "/plants/7" }, want: deleted },
-  { name: "an escaped digit is the digit", request: { path: "/plants/%37" }, want: deleted },
-  { name: "an escaped letter of a literal is the letter", request: { path: "/%70lants/7" }, want: deleted },
-  { name: "an empty query is none", request: { path: "/plants/7?" }, want: deleted },
+  { name: "an escaped digit is that digit", request: { path: "/plants/%37" }, want: deleted },
+  { name: "an escaped letter of the path is that letter", request: { path: "/%70lants/7" }, want: deleted },
+  { name: "an empty query is ignored", request: { path: "/plants/7?" }, want: deleted },
 
-  { name: "a leading zero is neither octal nor decimal", request: { path: "/plants/07" }, want: badId("07") },
+  { name: "an id has no leading zeros", request: { path: "/plants/07" }, want: badId("07") },
   { name: "a path parameter is part of the segment", request: { path: "/plants/7;x=1" }, want: badId("7;x=1") },
-  { name: "an Arabic-Indic digit is no digit here", request: { path: "/plants/%D9%A7" }, want: badId("٧") },
+  { name: "an id has ASCII digits only", request: { path: "/plants/%D9%A7" }, want: badId("٧") },
   { name: "a space before the id is not trimmed", request: { path: "/plants/%207" }, want: badId(" 7") },
   { name: "a zero byte does not end the id", request: { path: "/plants/7%00" }, want: badId("7\u0000") },
-  { name: "a plus sign is no part of an id", request: { path: "/plants/+7" }, want: badId("+7") },
+  { name: "an id has no plus sign", request: { path: "/plants/+7" }, want: badId("+7") },
   { name: "minus zero is not canonical", request: { path: "/plants/-0" }, want: badId("-0") },
-  { name: "a word is no id", request: { path: "/plants/abc" }, want: badId("abc") },
+  {
+    name: "a negative id names a plant of its own",
+    request: { path: "/plants/-7" },
+    want: { httpStatus: 400, record: { error: 5, message: "plant -7 not found" } },
+  },
+  { name: "a word is not an id", request: { path: "/plants/abc" }, want: badId("abc") },
   { name: "2^63 is too large", request: { path: "/plants/9223372036854775808" }, want: badId("9223372036854775808") },
   {
     name: "2^64 + 7 does not wrap around to 7",
@@ -69,12 +74,12 @@ export const pathRows: readonly RestRow[] = [
     want: badId("18446744073709551623"),
   },
   {
-    name: "a thousand digits are no id",
+    name: "a thousand digits are not an id",
     request: { path: `/plants/${"7".repeat(1_000)}` },
     want: badId(`${"7".repeat(64)}…`),
   },
   {
-    name: "a verb that no operation has is part of the id",
+    name: "an unknown verb is part of the id",
     request: { path: "/plants/7:undelete" },
     want: badId("7:undelete"),
   },
@@ -89,25 +94,25 @@ export const pathRows: readonly RestRow[] = [
   { name: "an escape that is a surrogate", request: { path: "/plants/%ED%A0%80" }, want: notUtf8 },
   { name: "a bad escape on a path that is no operation", request: { path: "/%zz" }, want: badEscape },
 
-  { name: "no id", request: { path: "/plants/" }, want: nothingHere },
-  { name: "no id and no slash", request: { path: "/plants" }, want: nothingHere },
+  { name: "a path without an id is not found", request: { path: "/plants/" }, want: nothingHere },
+  { name: "a path without an id and a slash is not found", request: { path: "/plants" }, want: nothingHere },
   { name: "the root", request: { path: "/" }, want: nothingHere },
-  { name: "a trailing slash", request: { path: "/plants/7/" }, want: nothingHere },
+  { name: "a trailing slash is another path", request: { path: "/plants/7/" }, want: nothingHere },
   { name: "a further segment", request: { path: "/plants/7/8" }, want: nothingHere },
   { name: "an empty segment in front", request: { path: "//plants/7" }, want: nothingHere },
   { name: "an empty segment in the middle", request: { path: "/plants//7" }, want: nothingHere },
-  { name: "another case", request: { path: "/Plants/7" }, want: nothingHere },
+  { name: "a path is case-sensitive", request: { path: "/Plants/7" }, want: nothingHere },
   { name: "a segment of one dot", request: { path: "/plants/./7" }, want: nothingHere },
   { name: "a segment of two dots", request: { path: "/x/../plants/7" }, want: nothingHere },
   { name: "an escaped segment of two dots", request: { path: "/x/%2e%2E/plants/7" }, want: nothingHere },
   { name: "a backslash", request: { path: "/plants\\7" }, want: nothingHere },
-  { name: "another service", request: { path: "/trees/7" }, want: nothingHere },
+  { name: "the path of another service is not found", request: { path: "/trees/7" }, want: nothingHere },
 ];
 
 /** Methods on the path of the operation. */
 export const methodRows: readonly RestRow[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", "PURGE"].map(
   (httpMethod) => ({
-    name: `${httpMethod} is no operation on a plant`,
+    name: `${httpMethod} is not allowed on a plant`,
     request: { httpMethod, path: "/plants/7" },
     want: notAllowed(httpMethod),
   }),
@@ -118,7 +123,7 @@ export const extraRows: readonly RestRow[] = [
   { name: "a query does not override the path", request: { path: "/plants/7?id=8" }, want: pathBound },
   { name: "a query that repeats the path", request: { path: "/plants/7?id=7" }, want: pathBound },
   { name: "a query with a bad value for the path's field", request: { path: "/plants/7?id=abc" }, want: pathBound },
-  { name: "an unknown query parameter", request: { path: "/plants/7?x=1" }, want: unknown("x") },
+  { name: "an unknown query parameter is refused", request: { path: "/plants/7?x=1" }, want: unknown("x") },
   {
     name: "several unknown query parameters are all named",
     request: { path: "/plants/7?x=1&y&%7A=2" },
@@ -143,12 +148,12 @@ export const extraRows: readonly RestRow[] = [
     want: noBody,
   },
   {
-    name: "an empty JSON object is a body",
+    name: "an empty JSON object is refused",
     request: { path: "/plants/7", header: [["content-type", "application/json"]], body: "{}" },
     want: noBody,
   },
   {
-    name: "text is a body",
+    name: "a text body is refused",
     request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "7" },
     want: noBody,
   },
@@ -160,12 +165,12 @@ export const extraRows: readonly RestRow[] = [
     want: invalid("the message is not valid gzip"),
   },
   {
-    name: "no bytes of body are no body, whatever their content type",
+    name: "an empty body is ignored, whatever its content type",
     request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "" },
     want: deleted,
   },
   {
-    name: "the header that would make a POST a DELETE is not looked at",
+    name: "X-HTTP-Method-Override is ignored",
     request: { httpMethod: "POST", path: "/plants/7", header: [["x-http-method-override", "DELETE"]] },
     want: notAllowed("POST"),
   },

@@ -85,15 +85,20 @@ const takenKeyField: Field = ["idempotency-key", `"${takenKey}"`];
 
 const credentialRows: readonly DeleteRow[] = [
   {
-    name: "takes the scheme of the credential in any case",
+    name: "accepts the scheme of the credential in any case",
     header: [["authorization", `bEARER ${tokens.good}`]],
     want: { code: "ok" },
   },
-  { name: "demands a credential", header: [], want: credentialMissing },
-  { name: "demands a credential also for a plant that is not there", id: absent, header: [], want: credentialMissing },
-  { name: "takes an empty credential for none", header: [["authorization", ""]], want: credentialMissing },
+  { name: "refuses a call without a credential", header: [], want: credentialMissing },
   {
-    name: "takes another scheme for no credential",
+    name: "refuses a call without a credential for a plant that does not exist",
+    id: absent,
+    header: [],
+    want: credentialMissing,
+  },
+  { name: "treats an empty credential as a missing one", header: [["authorization", ""]], want: credentialMissing },
+  {
+    name: "treats another scheme as a missing credential",
     header: [["authorization", "Basic dTpw"]],
     want: credentialMissing,
   },
@@ -114,14 +119,14 @@ const credentialRows: readonly DeleteRow[] = [
     header: [authorized, bearer(tokens.unknown)],
     want: malformedWant,
   },
-  { name: "refuses a token that nobody knows", header: [bearer(tokens.unknown)], want: invalidWant },
+  { name: "refuses an unknown token", header: [bearer(tokens.unknown)], want: invalidWant },
   {
-    name: "refuses a token of our form with a wrong checksum, in the same words",
+    name: "refuses a token with a wrong checksum like an unknown one",
     header: [bearer(`plantstore_${"0".repeat(57)}`)],
     want: invalidWant,
   },
   {
-    name: "refuses a token that has expired",
+    name: "refuses an expired token",
     header: [bearer(tokens.expired)],
     want: {
       code: "unauthenticated",
@@ -143,7 +148,7 @@ const credentialRows: readonly DeleteRow[] = [
     },
   },
   {
-    name: "does not call a token bad that cannot be checked now",
+    name: "responds UNAVAILABLE when the token cannot be checked",
     header: [bearer(tokens.uncheckable)],
     want: {
       code: "unavailable",
@@ -157,17 +162,17 @@ const credentialRows: readonly DeleteRow[] = [
 const storeRows: readonly DeleteRow[] = [
   { name: "deletes the plant", want: { code: "ok" } },
   {
-    name: "says that a plant is not there",
+    name: "responds NOT_FOUND when the plant does not exist",
     id: absent,
     want: { code: "not_found", message: `plant ${String(absent)} not found`, errorCode: "ERR_PLANT_NOT_FOUND" },
   },
   {
-    name: "tells nothing of a fault",
+    name: "hides the cause of an internal error",
     id: ids.fault,
     want: { code: "internal", message: "internal error", errorCode: "ERR_HANDLER_FAILED" },
   },
   {
-    name: "says when to come back while the store is away",
+    name: "sends Retry-After while the store is unavailable",
     id: ids.away,
     want: {
       code: "unavailable",
@@ -177,12 +182,12 @@ const storeRows: readonly DeleteRow[] = [
     },
   },
   {
-    name: "says that the database keeps a plant, and not why",
+    name: "responds FAILED_PRECONDITION when the database keeps the plant",
     id: ids.kept,
     want: { code: "failed_precondition", message: "the database keeps plant -409", errorCode: "ERR_PLANT_KEPT" },
   },
   {
-    name: "says when to come back while the queue is full",
+    name: "sends Retry-After while the queue is full",
     id: ids.full,
     want: {
       code: "resource_exhausted",
@@ -211,7 +216,7 @@ const keyRows: readonly DeleteRow[] = [
     want: keyMalformedWant,
   },
   {
-    name: "refuses two idempotency keys, the same or not",
+    name: "refuses two idempotency keys, even if they are equal",
     header: [authorized, ["idempotency-key", '"a"'], ["idempotency-key", '"a"']],
     want: keyMalformedWant,
   },
@@ -222,7 +227,7 @@ export const situations: { readonly [Rpc in keyof typeof PlantService.method]: r
   deletePlant: [
     ...[...storeRows, ...credentialRows, ...keyRows].map(toSituation),
     {
-      name: "gives up at the client's deadline",
+      name: "responds DEADLINE_EXCEEDED at the client's deadline",
       request: (format) => {
         const deadline = format.timeout?.(20);
         return deletePlantRequest(format, ids.slow, deadline === undefined ? [authorized] : [authorized, deadline]);

@@ -15,7 +15,7 @@ function valueOf<T>(result: ParseResult<T>): T {
 }
 
 describe("issueToken", () => {
-  test("makes a token of 256 bits, and a line with its hash but without the token", async () => {
+  test("creates a token of 256 bits, and a line with its hash but not the token", async () => {
     const { token, line } = valueOf(await issueToken(request));
     expect(token).toMatch(/^garden_[0-9a-z]{57}$/);
     expect(line).toBe(`sha256:${digestOf(token)} ci - -`);

@@ -72,7 +72,7 @@ test.each([
   { publicUrl: "https://plants.example/api", path: "/livez", method: "GET", want: 404 },
   { publicUrl: "https://plants.example/api", path: "/apiplants/2", method: "DELETE", want: 404 },
   { publicUrl: "https://plants.example/api", path: "/api/api/plants/2", method: "DELETE", want: 404 },
-])("at $publicUrl, $method $path is answered with $want", async ({ publicUrl, path, method, want }) => {
+])("at $publicUrl, $method $path gets $want", async ({ publicUrl, path, method, want }) => {
   await using server = await serve({ publicUrl: new URL(publicUrl) });
   expect(await statusOf(server.baseUrl + path, method)).toBe(want);
 });

@@ -12,7 +12,7 @@ test("openapi.json is the description at the default address", () => {
 });
 
 // Compared as a whole, so that nothing can be added to what the specification has.
-test("the description says what the specification says, and nothing else", () => {
+test("the description states the specification, the Idempotency-Key header, and nothing else", () => {
   const text = expect.any(String);
   expect(document).toEqual({
     openapi: "3.1.0",

@@ -34,7 +34,7 @@ test.each([
     service: "",
     want: Status.NOT_SERVING,
   },
-])("to gRPC health, without a credential, a server $name", async ({ store, service, want }) => {
+])("gRPC health needs no credential: a server $name", async ({ store, service, want }) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { status } = await createClient(Health, transportTo(server)).check({ service });
   expect(status).toBe(want);

@@ -70,35 +70,38 @@ describe("over every protocol and version of HTTP", () => {
     await always[Symbol.asyncDispose]();
   });
 
-  test.each(carriages)("$name, the id of the client is answered and logged", async (carriage) => {
+  test.each(carriages)("the client's x-request-id is returned and logged, $name", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [authorized, sent]);
     expect(await server.idsOf(carriage, request)).toEqual(taken);
   });
 
-  test.each(carriages)("$name, so it is with an error", async (carriage) => {
+  test.each(carriages)("the client's x-request-id is returned and logged with an error, $name", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 8n, [authorized, sent]);
     expect(await server.idsOf(carriage, request)).toEqual(taken);
   });
 
-  test.each(carriages)("$name, and with a refusal", async (carriage) => {
+  test.each(carriages)("the client's x-request-id is returned and logged with a refusal, $name", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [sent]);
     expect(await server.idsOf(carriage, request)).toEqual(taken);
   });
 
-  test.each(carriages)("$name, an error carries an id that was made", async (carriage) => {
+  test.each(carriages)("an error has a generated x-request-id, $name", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 8n, [authorized]);
     const { answered, logged } = await server.idsOf(carriage, request);
     expect(answered).toEqual([expect.stringMatching(made)]);
     expect(logged).toBe(answered[0]);
   });
 
-  test.each(carriages)("$name, a success carries one only where every answer is to", async (carriage) => {
-    const request = deletePlantRequest(carriage.format, 7n, [authorized]);
-    expect((await server.idsOf(carriage, request)).answered).toEqual([]);
-    const { answered, logged } = await always.idsOf(carriage, request);
-    expect(answered).toEqual([expect.stringMatching(made)]);
-    expect(logged).toBe(answered[0]);
-  });
+  test.each(carriages)(
+    "a success has an x-request-id only if every response is to have one, $name",
+    async (carriage) => {
+      const request = deletePlantRequest(carriage.format, 7n, [authorized]);
+      expect((await server.idsOf(carriage, request)).answered).toEqual([]);
+      const { answered, logged } = await always.idsOf(carriage, request);
+      expect(answered).toEqual([expect.stringMatching(made)]);
+      expect(logged).toBe(answered[0]);
+    },
+  );
 
   test.each(carriages.filter(({ format }) => ["grpc", "grpc-web"].includes(format.name)))(
     "$name, every stream carries one, once",

@@ -31,14 +31,17 @@ describe("the plant service", () => {
     expect([...plants]).toEqual([2n]);
   });
 
-  test.each([42n, 0n, -1n, -(2n ** 63n), 2n ** 63n - 1n])("answers NOT_FOUND when there is no plant %d", async (id) => {
-    await expect(clientOf(openMemoryStore()).deletePlant({ id })).rejects.toMatchObject({
-      code: Code.NotFound,
-      rawMessage: `plant ${id} not found`,
-    });
-  });
+  test.each([42n, 0n, -1n, -(2n ** 63n), 2n ** 63n - 1n])(
+    "responds NOT_FOUND when there is no plant %d",
+    async (id) => {
+      await expect(clientOf(openMemoryStore()).deletePlant({ id })).rejects.toMatchObject({
+        code: Code.NotFound,
+        rawMessage: `plant ${id} not found`,
+      });
+    },
+  );
 
-  test("answers INVALID_ARGUMENT when no plant is named, and deletes no plant 0", async () => {
+  test("responds INVALID_ARGUMENT when the id is missing, and does not delete plant 0", async () => {
     const plants = new Set([0n]);
     await expect(clientOf(openMemoryStore(plants)).deletePlant({})).rejects.toMatchObject({
       code: Code.InvalidArgument,

@@ -37,7 +37,7 @@ export function describePlantStore(
       }
     });
 
-    test("says of a plant that was never there, and of a repeated delete, that it deleted nothing", async () => {
+    test("reports that a missing plant, and a repeated delete, deleted nothing", async () => {
       await using opened = await open([1n, 3n]);
       await expect(opened.store.delete(2n, deleteCall())).resolves.toBe(false);
       expect(await opened.plants()).toEqual([1n, 3n]);
@@ -54,7 +54,7 @@ export function describePlantStore(
       expect(await opened.plants()).toEqual([int64Min, int64Max]);
     });
 
-    test("tells exactly one of many concurrent deletes of one plant that it deleted it", async () => {
+    test("lets exactly one of many concurrent deletes of a plant succeed", async () => {
       await using opened = await open([7n]);
       const outcomes = await Promise.all(Array.from({ length: 500 }, () => opened.store.delete(7n, deleteCall())));
       expect(outcomes.filter((deleted) => deleted)).toHaveLength(1);
