@@ -20,12 +20,27 @@ describe("REST", () => {
   beforeEach(() => plantsAtFirst.forEach((id) => plants.add(id)));
 
   test.each<RestRow & { httpVersion: HttpVersion }>(rows)(
-    "$name: $request.path is answered $want.httpStatus over HTTP/$httpVersion",
+    "$name: $request.path gets $want.httpStatus over HTTP/$httpVersion",
     async ({ request, want, httpVersion }) => {
       const answer = await ask(httpVersion, toHttpRequest(request, authorized));
       expect(seenAnswer(wireFormats.rest, answer)).toStrictEqual(expectedAnswer(request.httpMethod, want));
       const left = plantsAtFirst.filter((id) => id !== plant || want.httpStatus !== 204);
       expect(plants).toStrictEqual(new Set(left));
+    },
+  );
+
+  test.each([
+    { httpVersion: "1.1", names: ["date", "connection", "keep-alive"] },
+    { httpVersion: "2", names: ["date"] },
+  ] as const)(
+    "a deletion gets 204 without a body, content type and content length, over HTTP/$httpVersion",
+    async ({ httpVersion, names }) => {
+      const { httpStatus, header, body } = await ask(httpVersion, toHttpRequest({ path: "/plants/7" }, authorized));
+      expect({ httpStatus, names: header.map(([name]) => name), bytes: body.byteLength }).toEqual({
+        httpStatus: 204,
+        names,
+        bytes: 0,
+      });
     },
   );
 });
