@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
+import { ownName } from "./figures.ts";
 import type { Load, LoadResult } from "./load/load.ts";
-import { ownName, type Scenario, server, type Subject } from "./scenarios.ts";
+import { type Scenario, server, type Subject } from "./scenarios.ts";
 
 const titles = { small: "a message of 16 bytes", book: "a book" };
 

@@ -3,6 +3,12 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Percentiles } from "./load/load.ts";
 
+/** The name under which this project's own server runs. */
+export const ownName = "plantstore";
+
+/** The name of this project's own server on an SQLite file; the others keep their plants in memory. */
+export const ownSqliteName = "plantstore on SQLite";
+
 /** What the bench has seen, part by part: what the tables and pictures of the docs are made of. */
 export interface Figures {
   /** Comparisons by turns, by the name of their scenario. */

@@ -9,10 +9,11 @@ import {
   ListBooksRequestSchema,
   ListBooksResponseSchema,
 } from "../test/gen/library/v1/library_pb.ts";
+import { ownName } from "./figures.ts";
 import type { LoadShape } from "./load/load.ts";
 import { library } from "./native-peers.ts";
 import { grpcAnswerProbe } from "./probe.ts";
-import { http2Load, ownName, server, type Scenario, type Subject } from "./scenarios.ts";
+import { http2Load, server, type Scenario, type Subject } from "./scenarios.ts";
 import { buf } from "../test/support/clients/client-recipe.ts";
 import { booksMax, makeBook, makeBooks } from "../test/support/gateway/books.ts";
 import { buildStep } from "../test/support/process/build-step.ts";

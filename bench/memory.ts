@@ -1,6 +1,6 @@
-import type { MemoryFigures } from "./figures.ts";
+import { ownName, type MemoryFigures } from "./figures.ts";
 import { startServer } from "./server-process.ts";
-import { ownName, type Scenario, type Subject } from "./scenarios.ts";
+import { type Scenario, type Subject } from "./scenarios.ts";
 
 /** Calls between two looks at the memory. */
 const callsPerLook = 1_000_000;
@@ -31,5 +31,5 @@ export async function measureMemory({ subjects, load }: Scenario): Promise<reado
 }
 
 function isMeasured({ name }: Subject, at: number): boolean {
-  return at === 0 || name.startsWith(ownName);
+  return at === 0 || name === ownName;
 }

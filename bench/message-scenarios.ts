@@ -1,8 +1,9 @@
 import { BytesValueSchema, UInt32ValueSchema } from "@bufbuild/protobuf/wkt";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { ownName } from "./figures.ts";
 import type { LoadShape } from "./load/load.ts";
 import { grpcProbe, http1Probe, http2Probe } from "./probe.ts";
-import { http1Load, http2Load, ownName, server, type Scenario, type Subject } from "./scenarios.ts";
+import { http1Load, http2Load, server, type Scenario, type Subject } from "./scenarios.ts";
 import { collectPath, countPath, echoPath, streamedBytes, uploadPath } from "./servers/echo-service.ts";
 
 const KiB = 1_024;

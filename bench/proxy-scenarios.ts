@@ -9,12 +9,13 @@ import {
 import { booksMax, makeBook, makeBooks } from "../test/support/gateway/books.ts";
 import { buildStep } from "../test/support/process/build-step.ts";
 import { hasProgram, toolsFolder } from "../test/support/process/tools-folder.ts";
+import { ownName } from "./figures.ts";
 import { answerProbe } from "./book-scenarios.ts";
 import { libraryCall, sameAs } from "./library-scenarios.ts";
 import type { LoadShape } from "./load/load.ts";
 import { goPeer } from "./native-peers.ts";
 import { grpcAnswerProbe } from "./probe.ts";
-import { http1Load, http2Load, ownName, type Scenario, server, type Subject } from "./scenarios.ts";
+import { http1Load, http2Load, type Scenario, server, type Subject } from "./scenarios.ts";
 
 /** A proxy that is no program of node's. */
 interface Native {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { ownName, ownSqliteName } from "./figures.ts";
 import { h2loadLoad } from "./load/h2load.ts";
 import type { Load, LoadShape } from "./load/load.ts";
 import { ownLoad } from "./load/own-load.ts";
@@ -33,9 +34,6 @@ export interface Subject {
   /** Makes the program where it is not run from its source. Rejects when that fails. */
   readonly build?: () => Promise<void>;
 }
-
-/** The name under which this project's own server runs. */
-export const ownName = "plantstore";
 
 const procedure = "/plantstore.v1.PlantService/DeletePlant";
 const authorization = `Bearer ${benchToken}`;
@@ -80,6 +78,7 @@ const nodeHttp = server("node:http", "servers/node-http");
 const nodeNet = server("node:net", "servers/net");
 const nodeHttp2 = server("node:http2", "servers/node-http2");
 const own = server(ownName, "servers/plantstore");
+const ownOnSqlite = server(ownSqliteName, "servers/plantstore-sqlite");
 const grpcJs = server("grpc-js", "servers/grpc-js");
 
 const buildable = nativePeers.filter(({ canBuild }) => canBuild);
@@ -103,7 +102,14 @@ export const scenarios: readonly Scenario[] = [
     shape: restShape,
     load: http1Load(restShape),
     probe: http1Probe(restShape),
-    subjects: [nodeHttp, nodeNet, own, ...installedPeers("fastify", "hono", "express"), ...nativeSubjects("rest")],
+    subjects: [
+      nodeHttp,
+      nodeNet,
+      own,
+      ownOnSqlite,
+      ...installedPeers("fastify", "hono", "express"),
+      ...nativeSubjects("rest"),
+    ],
     absent: absentSubjects("rest"),
   },
   {

@@ -9,7 +9,7 @@ export interface BenchPlants {
 }
 
 /** One call in so many finds no plant, so that the path of an error is part of what is measured. */
-const callsPerMiss = 1_000;
+export const callsPerMiss = 1_000;
 
 /** How many plants there are: enough that the set is a real one, few enough that it stays in the cache. */
 const plantCount = 1_000;

@@ -1,0 +1,45 @@
+import { openTokenVerifier, toStaticToken } from "../../src/operators/auth/index.ts";
+import { openSqliteStore } from "../../src/plantstore/plants/index.ts";
+import { createPlantServer } from "../../src/plantstore/server/index.ts";
+import { fakeStore } from "../../test/support/plants/fake-store.ts";
+import { createTempFolder } from "../../test/support/process/temp-folder.ts";
+import { benchToken, callsPerMiss } from "./plants.ts";
+import { serve } from "./serve.ts";
+
+// The plant server on an SQLite file: each call is a durable deletion with its record. A plant can be deleted only once,
+// so a call deletes the next plant that is left, whichever it names.
+
+/** More than a round deletes: 20 turns of a second at 100,000 a second. */
+const plantCount = 2_000_000n;
+
+const folder = createTempFolder();
+process.on("exit", () => folder[Symbol.dispose]());
+
+const store = await openSqliteStore({
+  file: folder.file("plants.db"),
+  plantsWhenCreated: { first: 1n, last: plantCount },
+});
+const verifier = await openTokenVerifier(
+  { tokens: [toStaticToken("bench", benchToken)] },
+  { info: () => {}, warn: () => {} },
+);
+if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
+
+/** Never a plant: as in the other servers, one call in so many finds none. */
+const absent = 0n;
+let calls = 0n;
+
+const server = createPlantServer({
+  auth: verifier.value,
+  store: fakeStore({
+    delete: (_, call) => {
+      calls += 1n;
+      if (calls > plantCount) {
+        console.error(`all ${plantCount} plants are deleted: give plantstore-sqlite.ts more for so many turns`);
+        process.exit(1);
+      }
+      return store.delete(calls % BigInt(callsPerMiss) === 0n ? absent : calls, call);
+    },
+  }),
+});
+await serve(() => server.listen({ host: "127.0.0.1", port: 0 }));
