@@ -6,6 +6,8 @@ import {
   type CallFigures,
   type Figures,
   type MemoryFigures,
+  ownName,
+  ownSqliteName,
   readFigures,
   type ScaleFigures,
   type ServerFigures,
@@ -14,12 +16,19 @@ import {
 } from "./figures.ts";
 import { type Costs, readCosts } from "./scale/costs.ts";
 import { checksTable, costsTable, plansTable } from "./scale/tables.ts";
+import { headlineTables, summaryTables } from "./summary-tables.ts";
 import { formatCalls, formatRows, latencies, megabytes, percent } from "./table.ts";
 
 const root = join(import.meta.dirname, "..");
 
 /** The pages with tables of the bench. */
-export const pages = ["README.md", "bench/README.md", "docs/performance.md", "docs/scaling.md"] as const;
+export const pages = [
+  "README.md",
+  "src/gateway/README.md",
+  "bench/README.md",
+  "docs/performance.md",
+  "docs/scaling.md",
+] as const;
 
 /** The text in a page in place of a table whose figures were not recorded; a test finds it. */
 export const unmeasured: string = "not measured";
@@ -49,7 +58,8 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
     ),
   memory: ({ memory }) => memory?.["grpc"] && memoryTable(memory["grpc"]),
   workers: ({ workers }) => workers && workersLine(workers),
-  summary: ({ calls }) => calls && summaryTable(calls),
+  headline: ({ calls }) => calls && headlineTables(calls),
+  summary: ({ calls }) => calls && summaryTables(calls),
   "scale-measured": (figures) => figures.scale && scaleMeasuredLine(figures.scale),
   "scale-costs": ofCosts(costsTable),
   "scale-plans": ofCosts(plansTable),
@@ -90,7 +100,7 @@ function nameOf(name: string, at: number): string {
 }
 
 function ownInBold(name: string): string {
-  return name === "plantstore" ? `**${name}**` : name;
+  return name === ownName || name === ownSqliteName ? `**${name}**` : name;
 }
 
 function measuredLine({ measured: { date, node, cores }, foreignLoad }: CallFigures): string {
@@ -247,38 +257,6 @@ function memoryTable(servers: readonly MemoryFigures[]): string {
 function workersLine({ workers, timesOne, apartTimesOne }: WorkerFigures): string {
   const [together, apart] = [timesOne.toFixed(2), apartTimesOne.toFixed(2)];
   return `A REST call takes ${workers} processes ${together} times the CPU time that it takes one; with a port for each, ${apart} times.`;
-}
-
-/** The rows of README.md, each once it has been measured, and the servers that each is compared with there. */
-const summarised = {
-  REST: "rest",
-  "Connect JSON": "connect",
-  "gRPC, 8 connections of 32 streams": "grpc",
-  "gRPC, 64 connections of one stream": "grpc-64x1",
-  "REST, a book of a dozen fields": "rest-get-book",
-  "REST, a list of 100 books": "rest-list-100-books",
-  "REST, 100 books from the client": "rest-import-books",
-  "gRPC, a list of 100 books": "grpc-list-books",
-  "gRPC, 100 books from the client": "grpc-import-books",
-  "gRPC, 64 KiB each way": "grpc-64k",
-};
-const besides = {
-  "bare node": /^node:http/,
-  fastify: /^fastify/,
-  "grpc-js": /^grpc-js$/,
-  "connect-node": /^connect-node$/,
-};
-
-function summaryTable(calls: NonNullable<Figures["calls"]>): string | undefined {
-  const rows = Object.entries(summarised).flatMap(([title, scenario]) => {
-    const servers = calls[scenario]?.servers;
-    if (servers === undefined) return [];
-    const cells = [/^plantstore$/, ...Object.values(besides)].map(
-      (name) => servers.find((each) => name.test(each.name))?.cpuUs.toFixed(1) ?? "–",
-    );
-    return [[title, ...cells]];
-  });
-  return formatRows(["", "plantstore", ...Object.keys(besides)], rows);
 }
 
 if (import.meta.main) writePages();

@@ -47,7 +47,10 @@ export function releaseNames(text: string, before: string, version: string): str
 }
 
 /** The pages and the files of deploy/, as paths from the project's folder: what may name a version. */
-export const filesWithNames: string[] = globSync(["README.md", "docs/*.md", "deploy/**/*.{md,yaml}"], { cwd: project });
+export const filesWithNames: string[] = globSync(
+  ["README.md", "src/*/README.md", "docs/*.md", "deploy/**/*.{md,yaml}"],
+  { cwd: project },
+);
 
 function rewrite(file: string, change: (text: string) => string): void {
   const path = join(project, file);

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readFigures } from "../../bench/figures.ts";
+import { type CallFigures, ownName, ownSqliteName, readFigures } from "../../bench/figures.ts";
+import { headlineTables } from "../../bench/summary-tables.ts";
 import { pages, renderPage, unmeasured } from "../../bench/write-figures.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 
@@ -21,7 +22,7 @@ describe.each(pages)("%s", (page) => {
 
 test("a figure that was changed by hand is put right", () => {
   const text = readFileSync(join(projectFolder, "README.md"), "utf8");
-  const changed = text.replace(/^\| REST \| .*$/m, "| REST | 0.1 | 99.9 | 99.9 | – | – |");
+  const changed = text.replace(/^\| REST, .* \| [\d.]+ \| .*$/m, "| REST | 0.1 | 99.9 | 99.9 | – | – |");
   expect(changed).not.toBe(text);
   expect(renderPage(changed, figures)).toBe(text);
 });
@@ -33,4 +34,56 @@ test("a table whose figures were not recorded is shown as such", () => {
 
 test("a page may not ask for figures that nobody knows", () => {
   expect(() => renderPage("<!-- figures: speed -->\n\n1\n\n<!-- /figures -->", figures)).toThrow("called speed");
+});
+
+/** One comparison: servers with their CPU time and p99, in µs. */
+function comparison(servers: Readonly<Record<string, readonly [cpuUs: number, p99: number]>>): CallFigures {
+  const others = {
+    leastCpuUs: 0,
+    timesFloor: 1,
+    leastTimesFloor: 1,
+    requestsPerS: 1,
+    rssIdleBytes: 0,
+    rssLoadedBytes: 0,
+  };
+  return {
+    measured: { date: "2026-11-24", node: "26.10.0", cores: 2 },
+    servers: Object.entries(servers).map(([name, [cpuUs, p99]]) => ({
+      ...others,
+      name,
+      cpuUs,
+      latencyUs: { p50: 0, p99 },
+    })),
+    foreignLoad: 0,
+  };
+}
+
+describe("the headline", () => {
+  const rest = { "node:http": [12, 2_000], "node:net": [8, 1_000], [ownName]: [11, 3_000] } as const;
+
+  test("has the store in memory, the one on SQLite, and the peers whose p99 is lower", () => {
+    const calls = {
+      rest: comparison({ ...rest, [ownSqliteName]: [25, 9_000], fastify: [17, 4_000], axum: [8, 1_500] }),
+      grpc: comparison({ "node:http2": [20, 3_000], [ownName]: [3, 2_000], "grpc-js": [42, 4_000] }),
+    };
+    expect(headlineTables(calls)).toBe(`\
+| server CPU per call, µs | plantstore | bare node | fastify | grpc-js | connect-node |
+|---|---|---|---|---|---|
+| REST, \`DELETE /plants/7\`, store in memory | 11.0 | 12.0 | 17.0 | – | – |
+| the same, store in an SQLite file | 25.0 | – | – | – | – |
+| gRPC, 8 connections of 32 streams, store in memory | 3.0 | 20.0 | – | 42.0 | – |
+
+| p99 latency where a peer's is lower, ms | plantstore | peers |
+|---|---|---|
+| REST, \`DELETE /plants/7\`, store in memory | 3.00 | 1.50 axum; 2.00 node:http |`);
+  });
+
+  test("leaves out what was not measured", () => {
+    expect(headlineTables({ rest: comparison({ ...rest, [ownName]: [11, 500] }) })).toBe(`\
+| server CPU per call, µs | plantstore | bare node | fastify | grpc-js | connect-node |
+|---|---|---|---|---|---|
+| REST, \`DELETE /plants/7\`, store in memory | 11.0 | 12.0 | – | – | – |
+
+No peer has a lower p99 latency.`);
+  });
 });

@@ -73,12 +73,6 @@ console.log(exporter.getFinishedSpans().map(({ name, parentSpanContext }) => [na
   },
   {
     page: "src/gateway/README.md",
-    start: "import { createGateway }",
-    after: "console.log(gateway.load.connections.http1);\nawait gateway.close();",
-    prints: ["0"],
-  },
-  {
-    page: "src/gateway/README.md",
     start: "import { createHealthService",
     before: eliza,
     after: `const gateway = createGateway({ routes, endpoints });
@@ -130,12 +124,6 @@ await admin.close();`,
     prints: ["true"],
   },
   { page: "README.md", start: "import { createPlants }", before: token, prints: ["deleted", "not-found"] },
-  {
-    page: "README.md",
-    start: "import { createPlantServer",
-    after: "console.log(typeof createPlantServer, typeof openSqliteStore, typeof openTokenVerifier);",
-    prints: ["function function function"],
-  },
   {
     page: "docs/authentication.md",
     start: "import { createPlantServer",

@@ -26,3 +26,8 @@ test.each(texts)("what %s runs of the sources, it runs on the project's Node", (
   const text = readFileSync(join(projectFolder, page), "utf8");
   expect(text.match(/(?<!npx )\bnode (?:src|tools|test|bench|examples)\/\S*/g)).toBeNull();
 });
+
+test("README.md has at most 120 lines", () => {
+  const lines = readFileSync(join(projectFolder, "README.md"), "utf8").trimEnd().split("\n");
+  expect(lines.length).toBeLessThanOrEqual(120);
+});

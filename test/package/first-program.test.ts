@@ -13,13 +13,14 @@ const textOf = (language: string): string => blocks.find((block) => block.langua
 const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 
-test("the first program of the README runs after the lines below it, in a folder made by npm init", async () => {
+test("the first program of the gateway's README runs after the lines below it, in a folder made by npm init", async () => {
   const project = createUserProject();
   folders.push(project.path);
   for (const tarball of Object.values(packed())) copyFileSync(tarball, join(project.path, basename(tarball)));
   // What npm init makes is not what createUserProject did.
   rmSync(join(project.path, "package.json"));
-  const program = pageBlocks.find(({ page, language }) => page === "README.md" && language === "ts")?.text ?? "";
+  const program =
+    pageBlocks.find(({ page, language }) => page === "src/gateway/README.md" && language === "ts")?.text ?? "";
   const listening = program.replace("await gateway.listen({ port: 8080 })", "const { port } = await gateway.listen()");
   project.write("gateway.mjs", `${listening}\nconsole.log(\`port \${port}\`);`);
   const [init = "", install = "", start = ""] = textOf("sh").split("\n");

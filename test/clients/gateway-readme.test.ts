@@ -6,10 +6,11 @@ import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { type CommandLine, startNode } from "../support/process/command-line.ts";
 
-// The first screen of README.md: a gateway in a few lines, and what curl is told by it.
+// The first screen of the gateway's README: a gateway in a few lines, and its responses to curl.
 
 const [program, session] = ["ts", "console"].map(
-  (language) => blocksRunBy("test/clients/readme.test.ts").find((block) => block.language === language)?.text ?? "",
+  (language) =>
+    blocksRunBy("test/clients/gateway-readme.test.ts").find((block) => block.language === language)?.text ?? "",
 );
 const steps = (session ?? "")
   .split(/^\$ /m)
@@ -34,7 +35,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("the README has commands", () => {
+test("the README of the gateway has commands", () => {
   expect(steps.length).toBeGreaterThan(1);
 });
 
