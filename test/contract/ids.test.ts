@@ -18,7 +18,9 @@ const exactIds = [
   -(2n ** 63n),
 ];
 
-const rows = carriages.flatMap((carriage) => exactIds.map((id) => ({ carriage, id, name: carriage.name })));
+const rows = carriages.flatMap((carriage) =>
+  exactIds.map((id) => ({ carriage, id, plant: String(id), name: carriage.name })),
+);
 
 /** The plant itself and those that a wrong reading of its id would take for it. */
 function withNeighbours(id: bigint): Set<bigint> {
@@ -30,7 +32,7 @@ describe("a delete", () => {
   const plants = new Set<bigint>();
   const ask = askPlantServer({ store: openMemoryStore(plants) });
 
-  test.each(rows)("of plant $id removes that plant and no other, $name", async ({ carriage, id }) => {
+  test.each(rows)("of plant $plant removes that plant and no other, $name", async ({ carriage, id }) => {
     const want = withNeighbours(id);
     plants.clear();
     want.forEach((each) => plants.add(each));
