@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { createGateway, type NodeServerResponse } from "@plantstore/gateway";
+import { createGateway } from "@plantstore/gateway";
 import { Readiness } from "@plantstore/gateway/health";
 import { openLog, openSqliteStore, openTokenVerifier, type PlantParts, servePlants } from "plantstore";
 
@@ -16,15 +16,14 @@ import { openLog, openSqliteStore, openTokenVerifier, type PlantParts, servePlan
 export function createConnectNodeServer(parts: PlantParts, tls: SecureServerOptions): Http2SecureServer {
   const plants = servePlants(parts);
   const { routes, interceptors, readMaxBytes, binaryOptions } = plants;
-  const { handler: serveRest } = createGateway(plants);
-  const serveRpc = connectNodeAdapter({
+  const handler = connectNodeAdapter({
     routes,
     interceptors: [...interceptors],
     readMaxBytes,
     binaryOptions,
-    fallback: (request, response) => serveRest(request, response as NodeServerResponse),
+    fallback: createGateway(plants).handler,
   });
-  return createSecureServer({ allowHTTP1: true, ...tls }, serveRpc);
+  return createSecureServer({ allowHTTP1: true, ...tls }, handler);
 }
 
 if (import.meta.main) {

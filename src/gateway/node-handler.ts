@@ -15,10 +15,10 @@ import {
 import { type Match, matchRequest, type Serving } from "./calls/index.ts";
 
 /**
- * An answer of node:http or node:http2. Their types say in different words that these methods take the same, and without
- * the words in common nobody could call them.
+ * A response of node:http or node:http2. Their types declare the same methods in different ways, and a union of them
+ * could not be called without these common signatures.
  */
-export type NodeServerResponse = (ServerResponse | Http2ServerResponse) & {
+export type NodeServerResponse = (ServerResponse | Omit<Http2ServerResponse, "write">) & {
   writeHead(status: number, headers?: OutgoingHttpHeaders): NodeServerResponse;
   write(chunk: string | Uint8Array, callback?: (error: Error | null | undefined) => void): boolean;
   write(
@@ -124,7 +124,7 @@ function readTarget(
 
 function toExchange(
   request: IncomingMessage | Http2ServerRequest,
-  response: ServerResponse | Http2ServerResponse,
+  response: NodeServerResponse,
   target: string,
   common: CommonHeaderFields,
 ): Exchange {
