@@ -50,7 +50,7 @@ const pieces: Readonly<Record<string, string>> = {
       return { id };
     },`,
   [pathOf("rpc-policy.ts")]: `
-    getPlant: { scope: "plants:read", success: "The plant is returned.", takesIdempotencyKey: false },`,
+    getPlant: { scope: "plants:read", successDescription: "The plant is returned.", acceptsIdempotencyKey: false },`,
   [pathOf("situations.ts")]: `
     getPlant: [
       {

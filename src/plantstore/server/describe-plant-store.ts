@@ -30,8 +30,8 @@ export function describePlantStore(baseUrl: string): OpenApiDocument {
         example: { error: 5, message: "plant 7 not found" },
       },
     ],
-    describeHeader: (method) => (policyOf(procedureOf(method))?.takesIdempotencyKey === true ? [idempotencyKey] : []),
-    describeSuccess: (method) => policyOf(procedureOf(method))?.success,
+    describeHeader: (method) => (policyOf(procedureOf(method))?.acceptsIdempotencyKey === true ? [idempotencyKey] : []),
+    describeSuccess: (method) => policyOf(procedureOf(method))?.successDescription,
   });
 }
 

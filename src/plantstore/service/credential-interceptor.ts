@@ -2,15 +2,15 @@ import type { Interceptor } from "@connectrpc/connect";
 import { type BearerAuth, principalKey } from "@plantstore/operators/auth";
 
 /**
- * Creates a Connect interceptor that checks the bearer metadata of every call: `Authorization: Bearer <token>` (RFC 6750
- * §2.1). Only procedures that are open, such as health checks, are called without it.
+ * Creates a Connect interceptor that checks the bearer metadata of every call, `Authorization: Bearer <token>` (RFC 6750
+ * §2.1), except to open procedures such as health checks.
  *
- * It leaves the principal under `principalKey` for the handler. A missing, malformed or invalid token is refused as
+ * It stores the principal under `principalKey` for the handler. A missing, malformed or invalid token is refused as
  * `Unauthenticated`, a token without the required scope as `PermissionDenied`, each with a challenge in
  * `www-authenticate`; a token that cannot be checked right now as `Unavailable` with `retry-after`.
  *
- * It works in any Connect server. On the gateway, `admit` of the same {@link BearerAuth} has verified the token already,
- * before the body was read; then only the scope is checked here.
+ * It works in any Connect server. In the gateway, `admit` of the same {@link BearerAuth} has already verified the token
+ * and the scope, before the body was read; then the interceptor repeats only the check of the scope.
  */
 export function createCredentialInterceptor(auth: BearerAuth): Interceptor {
   return (next) => async (request) => {

@@ -1,9 +1,9 @@
 /**
- * The identifiers of the plant store's errors, beside those of the gateway and of the parts for operators. None changes
- * its meaning; a release may add some. docs/errors.md and docs/identifiers.md explain each.
+ * The identifiers of the plant store's errors; the gateway and `@plantstore/operators` define their own. An identifier
+ * never changes its meaning; a release may add identifiers. docs/errors.md and docs/identifiers.md explain each.
  */
 export type PlantErrorCode =
-  // Answers to a deletion: `errorCode` of the error.
+  // Responses to a deletion: `errorCode` of the error.
   | "ERR_PLANT_NOT_FOUND"
   | "ERR_PLANT_ID_MISSING"
   | "ERR_PLANT_KEPT"

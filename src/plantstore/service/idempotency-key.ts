@@ -4,7 +4,7 @@ import { idempotencyKeyMalformed } from "./errors.ts";
 /** The header field that carries the key; over gRPC, the name of the metadata. */
 export const idempotencyKeyField = "Idempotency-Key";
 
-/** The longest key, in characters: a SHA-512 in hex. Records and their index keep each key. */
+/** The longest key, in characters: enough for a SHA-512 in hex. Each record and its index entry store the key. */
 const charsMax = 128;
 
 /**
@@ -29,8 +29,8 @@ export function readIdempotencyKey(field: string): string {
 }
 
 /**
- * Returns a key as a store knows it, of up to 172 characters: the SHA-256 of the caller's issuer in base64url, which is
- * empty without an issuer, a colon, and the key. Two issuers may have the same subject, which is not the same caller.
+ * Returns the key as stores keep it, `<issuer>:<key>`, at most 172 characters. `<issuer>` is the SHA-256 of the caller's
+ * issuer in base64url, or empty without one: subjects are unique only within an issuer.
  */
 export function scopeIdempotencyKey(key: string, issuer: string | undefined): string {
   return `${issuer === undefined ? "" : hash("sha256", issuer, "base64url")}:${key}`;

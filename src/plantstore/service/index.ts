@@ -1,9 +1,9 @@
 /**
- * What does `DeletePlant` do, who may call it, and what does an error look like?
+ * What `DeletePlant` does, who may call it, and what an error looks like.
  *
  * Start with `serve-plants.ts`: it combines the service, the two interceptors, the scopes and the error record into one
- * Connect server. The service deletes through a {@link PlantStore}; stores are implemented elsewhere, and settings,
- * sockets and the process are unknown here.
+ * Connect server. The service deletes through a {@link PlantStore}, which is implemented elsewhere. This module does not
+ * depend on settings, sockets or the process.
  */
 export type { PlantErrorCode } from "./error-code.ts";
 export {

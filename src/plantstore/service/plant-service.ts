@@ -12,20 +12,20 @@ import type { PlantStore } from "./plant-store.ts";
  * `deletePlant` responds once the deletion is durable. It throws `InvalidArgument` when the request has no id or a
  * malformed `Idempotency-Key`, `NotFound` when there is no such plant, and whatever the store throws.
  *
- * The deletion record names the `subject` of the principal and the request id, which the server has left among the
- * call's context values. An idempotency key belongs to the issuer of the principal.
+ * The deletion record names the `subject` of the principal and the request id; both are read from the context values of
+ * the call. An idempotency key belongs to the issuer of the principal.
  */
 export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantService> {
   return {
-    // Not an async function, which would hold half a kilobyte more for each call that waits for its commit.
+    // Not async: an async function holds half a kilobyte more for each call that waits for its commit.
     deletePlant: ({ id }, context) => {
       if (id === undefined) throw idMissing();
       const principal = context.values.get(principalKey);
       const subject = principal?.subject ?? "";
       const requestId = context.values.get(requestIdKey) ?? "";
-      const field = context.requestHeader.get(idempotencyKeyField);
+      const keyHeader = context.requestHeader.get(idempotencyKeyField);
       const idempotencyKey =
-        field === null ? undefined : scopeIdempotencyKey(readIdempotencyKey(field), principal?.issuer);
+        keyHeader === null ? undefined : scopeIdempotencyKey(readIdempotencyKey(keyHeader), principal?.issuer);
       return store.delete(id, { subject, requestId, idempotencyKey, context }).then((deleted) => {
         if (!deleted) throw plantNotFound(id);
         return {};

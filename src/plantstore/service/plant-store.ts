@@ -2,21 +2,19 @@ import type { ContextValues } from "@connectrpc/connect";
 
 /** The call that asks for a deletion. */
 export interface DeleteCall {
-  /** The principal's id text: JWT `sub`, or the name of the token. */
+  /** The identifier of the principal: JWT `sub`, or the name of the token. */
   readonly subject: string;
   /** The id that ties the call to its log lines. */
   readonly requestId: string;
   /**
-   * Makes all calls with the same key one deletion. Once one of them has deleted its plant, and for as long as its
-   * record is kept, calls for the same plant by the same subject get the same outcome, and all others are refused. The
-   * key includes the issuer, since two issuers may have the same subject. Without a key, each call is a deletion of its
-   * own.
+   * Calls with the same key, plant and subject are one deletion: while its record is kept, each of them gets the first
+   * outcome. The same key with another plant or subject is refused. The key includes the issuer. Without a key, every
+   * call is a separate deletion.
    */
   readonly idempotencyKey?: string | undefined;
   /**
-   * The `signal` aborts when the call is given up. Connect creates it when it is first read, so a store reads it only
-   * for a deletion that had to wait, and drops the deletion if the signal has aborted. The `values` are for
-   * traces and metrics of a store alone.
+   * The `signal` aborts when the call is cancelled. Connect creates it on first access, so a store reads it only for a
+   * queued deletion, and drops the deletion if it has aborted. The `values` are only for traces and metrics of a store.
    */
   readonly context: { readonly signal: AbortSignal; readonly values?: ContextValues };
 }
@@ -25,15 +23,15 @@ export interface DeleteCall {
 export interface WaitingDeletions {
   /** Deletions that wait for a batch. */
   readonly forBatch: number;
-  /** How many may wait for a batch; further ones are refused. Lower while the store cannot keep up. */
+  /** The current limit of {@link forBatch}; further deletions are refused. Lower while the store is overloaded. */
   readonly forBatchMax: number;
   /** Deletions that wait for another transaction, which keeps their plants locked. */
   readonly forLock: number;
 }
 
-/** Connections of a store to its server. A server that has closed one is noticed when it is used. */
+/** Connections of a store to its server. One that the server has closed is detected on its next use. */
 export interface StoreConnections {
-  /** Those with a batch, or a check of the server. */
+  /** Connections in use by a batch or a health check. */
   readonly used: number;
   readonly idle: number;
 }
@@ -47,13 +45,15 @@ export interface StoreConnections {
  */
 export interface PlantStore {
   /**
-   * Deletes a plant. Once the outcome is durable, resolves to whether *this* call, or an earlier one with its key,
-   * deleted the plant; a missing plant is not an error.
+   * Deletes a plant. Resolves, once the outcome is durable, to whether this call, or an earlier one with its key,
+   * deleted the plant; `false` if there is no such plant.
    *
-   * @throws ConnectError `ResourceExhausted` when the queue is full, `Unavailable` when the store is unavailable or the
-   * outcome cannot be known, `FailedPrecondition` when the database protects this plant, or a call with a key has a
-   * subject that cannot be recorded as it is, `AlreadyExists` when its key belongs to another deletion, the reason of the
-   * signal when the call was given up while it waited to be sent
+   * @throws ConnectError `ResourceExhausted` when the queue is full
+   * @throws ConnectError `Unavailable` when the store is unavailable or the outcome cannot be known
+   * @throws ConnectError `FailedPrecondition` when the database protects this plant, or when a call with a key has a
+   * subject that cannot be recorded unchanged
+   * @throws ConnectError `AlreadyExists` when its key belongs to another deletion
+   * @throws the reason of the signal when the call is cancelled while it is queued
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean>;
 
@@ -61,12 +61,12 @@ export interface PlantStore {
   readonly problem: string | undefined;
 
   /**
-   * Whether only a restart of the process can mend the problem: after a failed fsync, nothing that it holds in memory
-   * can be trusted. Has no meaning once the store is closed.
+   * Whether only a restart of the process can fix the problem: after a failed fsync, what the process holds in memory
+   * is not trustworthy. Has no meaning once the store is closed.
    */
   readonly needsRestart?: boolean;
 
-  /** Deletions that wait; `undefined` for a store in which none ever does. */
+  /** Queued deletions; `undefined` for a store without a queue. */
   readonly waiting?: WaitingDeletions;
 
   /** The connections to the server; `undefined` for a store that has none. */

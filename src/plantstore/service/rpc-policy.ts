@@ -1,19 +1,19 @@
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { nearestName } from "@plantstore/operators/inputs";
 
-/** The scope that an RPC of the plant store requires, and its description in OpenAPI. */
+/** The scope that an RPC of the plant store requires, and what its OpenAPI description says. */
 interface RpcPolicy {
-  /** The scope that a token needs, if its scopes count. */
+  /** The scope that a token needs, unless it has all scopes. */
   readonly scope: string;
   /** The description of the successful response. */
-  readonly success: string;
-  /** Whether an `Idempotency-Key` makes repeated requests one. */
-  readonly takesIdempotencyKey: boolean;
+  readonly successDescription: string;
+  /** Whether the RPC accepts an `Idempotency-Key`. */
+  readonly acceptsIdempotencyKey: boolean;
 }
 
-// An RPC without a row does not compile; otherwise a new one would be open to every token.
+// The type requires a policy for every RPC; without one, any valid token could call it.
 const policies: Readonly<Record<keyof typeof PlantService.method, RpcPolicy>> = {
-  deletePlant: { scope: "plants:delete", success: "The plant is deleted.", takesIdempotencyKey: true },
+  deletePlant: { scope: "plants:delete", successDescription: "The plant is deleted.", acceptsIdempotencyKey: true },
 };
 
 const byProcedure: ReadonlyMap<string, RpcPolicy> = new Map(
@@ -26,17 +26,17 @@ const byProcedure: ReadonlyMap<string, RpcPolicy> = new Map(
 /** All scopes that the plant store requires. */
 export const plantScopes: readonly string[] = [...new Set([...byProcedure.values()].map(({ scope }) => scope))];
 
-/** Returns what is wrong with a scope that no RPC requires, because a token with it alone could do nothing. */
+/** Returns an error message for a scope that no RPC requires: a token with it alone could do nothing. */
 export function plantScopeProblem(scope: string): string | undefined {
   if (plantScopes.includes(scope)) return undefined;
   const nearest = nearestName(scope, plantScopes);
-  const meant = nearest === undefined ? `there is only ${plantScopes.join(", ")}` : `did you mean ${nearest}?`;
-  return `nothing requires the scope ${scope}; ${meant}`;
+  const hint = nearest === undefined ? `there is only ${plantScopes.join(", ")}` : `did you mean ${nearest}?`;
+  return `nothing requires the scope ${scope}; ${hint}`;
 }
 
 /**
- * Returns the policy of a procedure (`/package.Service/Method`), or `undefined` if it does not belong to the plant
- * store: health is open, and reflection needs a token but no scope.
+ * Returns the policy of a procedure (`/package.Service/Method`), or `undefined` for other services: health needs no
+ * token, reflection a token without a scope.
  */
 export function policyOf(procedure: string): RpcPolicy | undefined {
   return byProcedure.get(procedure);

@@ -11,14 +11,14 @@ import { createPlantService } from "./plant-service.ts";
 import type { PlantStore } from "./plant-store.ts";
 import { policyOf } from "./rpc-policy.ts";
 
-/** The parts that the plant store is served from. */
+/** The dependencies of {@link servePlants}. */
 export interface PlantParts {
   readonly store: PlantStore;
   /** Decides which bearer tokens are valid. */
   readonly verifier: TokenVerifier;
   /** What health checks report. */
   readonly readiness: Readiness;
-  /** The log of faults. */
+  /** Gets a line for each internal error. */
   readonly log: Log;
   /** The URL of the RFC 9728 document that challenges point to. */
   readonly resourceMetadata?: string | undefined;
@@ -32,20 +32,21 @@ export type PlantServing = Required<
 // 64 KiB: messages here are an id or a name.
 const messageBytesMax = 64 * 1024;
 
-/** How the plant store responds on REST, and how strictly it reads JSON: a deletion responds 204 without a body. */
+/** How the plant store responds on REST: an error is a record, and a deletion has status 204 without a body. */
 export const restOptions: RestOptions = {
   errorRecord,
   emptyResponse: 204,
+  // Query parameters that name no field, such as `?x=1`, are refused by default.
   json: { unknownFields: "reject", canonicalIntegers: true },
 };
 
 /**
- * Returns the one Connect server of the plant store, as options of `createGateway`: the RPCs of `PlantService` over
- * gRPC, gRPC-Web, Connect and REST, with health checks and server reflection next to them.
+ * Returns the options of the one Connect server that serves `PlantService` over gRPC, gRPC-Web, Connect and REST, with
+ * health checks and server reflection. `createPlantServer` passes them to `createGateway`, which listens.
  *
- * `routes` and `interceptors` work in any Connect server. `admit` makes the same check as the credential interceptor
- * from the header alone, before the body is read, and also guards what is not an RPC; `toError` treats errors that are
- * thrown outside of the interceptors in the same way.
+ * `routes` and `interceptors` work in any Connect server. `admit` makes the check of the credential interceptor from the
+ * header alone, before the body is read, and also for paths without an RPC. `toError` hides errors that are thrown
+ * outside of the interceptors, as the error interceptor does.
  */
 export function servePlants({ store, verifier, readiness, log, resourceMetadata }: PlantParts): PlantServing {
   const auth = createBearerAuth(verifier, {
@@ -69,7 +70,7 @@ export function servePlants({ store, verifier, readiness, log, resourceMetadata 
     toError,
     rest: restOptions,
     readMaxBytes: messageBytesMax,
-    // Nobody reads them here, and one of two bytes would take 165 for as long as its call lasts.
+    // Unknown fields are never read, and one of 2 bytes would occupy 165 until its call ends.
     binaryOptions: { readUnknownFields: false },
   };
 }
