@@ -5,6 +5,8 @@ import {
   type BacklogBudget,
   type BodySource,
   clientGone,
+  freeChunk,
+  freedBytesMin,
   type HeaderFields,
   type HttpProblem,
   type IncomingBody,
@@ -14,7 +16,6 @@ import {
 import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { Deadlines } from "./deadlines.ts";
-import { readInPlace } from "./read-in-place.ts";
 import { type Http1RequestHead, noHead, notHttp, timedOut } from "./request-head.ts";
 import { type RequestParts, RequestReader } from "./request-reader.ts";
 
@@ -90,7 +91,6 @@ export class Http1Connection implements RequestParts, BodySource {
     this.#reader = new RequestReader(limits, this, this.#writer);
     this.#deadlines = new Deadlines(limits, lookEveryMs);
     this.#keepAlive = keepAliveLines(limits.idleTimeoutMs);
-    readInPlace(socket);
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());
@@ -210,10 +210,11 @@ export class Http1Connection implements RequestParts, BodySource {
     );
   }
 
-  onPiece(piece: Buffer, last: boolean): void {
-    if (this.receiver !== undefined) this.receiver.body?.onData(piece, last);
+  onPiece(piece: Buffer, last: boolean): boolean {
+    if (this.receiver !== undefined) return this.receiver.body?.onData(piece, last) === true;
     // The rest of a body behind its answer.
-    else if (last) this.#next();
+    if (last) this.#next();
+    return false;
   }
 
   onBodyEnd(): void {
@@ -233,21 +234,23 @@ export class Http1Connection implements RequestParts, BodySource {
     const reader = this.#reader;
     if (reader.stage === "over") return this.#drop(chunk.byteLength);
     const isFirst = reader.incoming.left === 0;
-    this.#read(chunk);
+    const isKept = this.#read(chunk);
+    if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
     // The time-out of a head starts with its first byte.
     if (isFirst && reader.stage === "head" && reader.incoming.left > 0) this.#deadlines.restart();
     this.#pauseOrResume();
   }
 
-  /** Reads on. A defect of ours ends the connection. */
-  #read(chunk?: Buffer): void {
+  /** Reads on, and returns whether a view of the chunk was kept. A defect of ours closes the connection. */
+  #read(chunk?: Buffer): boolean {
     try {
-      this.#reader.read(chunk);
+      return this.#reader.read(chunk);
     } catch (error) {
-      // What is left of the chunk is overwritten by other connections before the socket has closed.
+      // The socket closes later. A response sent until then would have the next request read.
       this.#reader.stop();
       this.destroy();
       this.#options.onFault(error);
+      return true;
     }
   }
 

@@ -16,8 +16,9 @@ export interface RequestParts {
   /**
    * @param piece - a view of what has arrived, of which no more may be kept than `ownPiece` returns
    * @param last - whether the body is known to end with the piece; {@link onBodyEnd} is then not called
+   * @returns whether the piece is kept; otherwise its memory may be freed
    */
-  onPiece(piece: Buffer, last: boolean): void;
+  onPiece(piece: Buffer, last: boolean): boolean;
   onBodyEnd(): void;
   /** Called when the rest of the body cannot be read, nor anything after it. */
   onBroken(problem: HttpProblem): void;
@@ -37,6 +38,8 @@ export class RequestReader {
   /** Bytes of the body that are still to come, if its length is known. */
   #bodyBytesLeft = 0;
   #chunks: ChunkedReader | undefined;
+  /** Whether a view of the chunk that is being read was kept. */
+  #isChunkKept = false;
 
   /** @param output - no further request is read while it is congested */
   constructor(limits: Limits, parts: RequestParts, output: Pick<AnswerWriter, "congested">) {
@@ -55,10 +58,12 @@ export class RequestReader {
    * Uses as much of what has arrived as it can, and copies the rest.
    *
    * @param chunk - comes behind what was left of earlier ones
+   * @returns whether a view of the chunk was kept
    */
-  read(chunk?: Buffer): void {
+  read(chunk?: Buffer): boolean {
     const incoming = this.incoming;
     if (chunk !== undefined) incoming.add(chunk);
+    this.#isChunkKept = false;
     this.isReading = true;
     try {
       while (incoming.left > 0 && this.#readPart());
@@ -66,6 +71,7 @@ export class RequestReader {
       this.isReading = false;
     }
     if (incoming.left > 0) incoming.keep();
+    return this.#isChunkKept;
   }
 
   /** Begins a request of which nothing but its problem is known. */
@@ -102,19 +108,23 @@ export class RequestReader {
     this.#bodyBytesLeft -= piece.byteLength;
     const isLast = this.#bodyBytesLeft === 0;
     if (isLast) this.stage = "answer";
-    this.#parts.onPiece(piece, isLast);
+    this.#deliver(piece, isLast);
     return true;
   }
 
   #readChunk(chunks: ChunkedReader): boolean {
     const read = chunks.read(this.incoming);
     if (read === "open") return false;
-    if (read instanceof Buffer) this.#parts.onPiece(read, false);
+    if (read instanceof Buffer) this.#deliver(read, false);
     else if (read instanceof HttpProblem) this.#parts.onBroken(read);
     else if (read === "end") {
       this.stage = "answer";
       this.#parts.onBodyEnd();
     }
     return true;
+  }
+
+  #deliver(piece: Buffer, last: boolean): void {
+    if (this.#parts.onPiece(piece, last)) this.#isChunkKept = true;
   }
 }

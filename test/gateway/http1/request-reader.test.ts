@@ -4,7 +4,7 @@ import type { Http1RequestHead } from "../../../src/gateway/http1/index.ts";
 import { RequestReader } from "../../../src/gateway/http1/request-reader.ts";
 
 test("a reader that has stopped holds nothing of what had arrived", () => {
-  const parts = { onHead: () => {}, onPiece: () => {}, onBodyEnd: () => {}, onBroken: () => {} };
+  const parts = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   reader.read(Buffer.from("GET / HTTP/1.1\r\n"));
   expect(reader.incoming.left).toBe(16);
@@ -13,7 +13,7 @@ test("a reader that has stopped holds nothing of what had arrived", () => {
 });
 
 test("what is left of a chunk is kept in a copy, though it be a byte", () => {
-  const parts = { onHead: () => {}, onPiece: () => {}, onBodyEnd: () => {}, onBroken: () => {} };
+  const parts = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   const chunk = Buffer.from("G");
   reader.read(chunk);
@@ -24,7 +24,7 @@ test("what is left of a chunk is kept in a copy, though it be a byte", () => {
 test("a shorter head is read once, too, though a longer one was kept before it", () => {
   const sections: unknown[] = [];
   const onHead = ({ section }: Http1RequestHead): void => void sections.push(section);
-  const parts = { onHead, onPiece: () => {}, onBodyEnd: () => {}, onBroken: () => {} };
+  const parts = { onHead, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   for (const host of ["plants.example", "x", "x"]) {
     reader.read(Buffer.from(`GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`));
@@ -36,7 +36,7 @@ test("a shorter head is read once, too, though a longer one was kept before it",
 test("a request line that has not ended is refused once no method can be so long that its target is not", () => {
   const refused = [0, 1].map((more) => {
     let heads = 0;
-    const parts = { onHead: () => void heads++, onPiece: () => {}, onBodyEnd: () => {}, onBroken: () => {} };
+    const parts = { onHead: () => void heads++, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
     const reader = new RequestReader(defaultLimits, parts, { congested: false });
     reader.read(Buffer.from("M".repeat(32) + " /".padEnd(defaultLimits.urlBytes + 32 + more, "7")));
     return heads;
@@ -48,7 +48,7 @@ test("a method begins with any capital letter, and with nothing beside them", ()
   const begins = Array.from("@AZ[", (letter) => {
     const problems: (HttpProblem | undefined)[] = [];
     const onHead = ({ problem }: Http1RequestHead): void => void problems.push(problem);
-    const parts = { onHead, onPiece: () => {}, onBodyEnd: () => {}, onBroken: () => {} };
+    const parts = { onHead, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
     const reader = new RequestReader(defaultLimits, parts, { congested: false });
     reader.read(Buffer.from(letter));
     const isRefused = problems.length > 0;
@@ -62,7 +62,10 @@ test("extensions of a chunk are counted once, however often something of them co
   const seen: string[] = [];
   const parts = {
     onHead: () => {},
-    onPiece: (piece: Buffer) => void seen.push(piece.toString()),
+    onPiece: (piece: Buffer) => {
+      seen.push(piece.toString());
+      return false;
+    },
     onBodyEnd: () => void seen.push("end"),
     onBroken: () => reader.stop(),
   };
@@ -80,8 +83,16 @@ test("a body whose memory is transferred as it comes takes nothing of the next r
   expect(reader.incoming.bytes.toString()).toBe("GET / HT");
 });
 
+test("a reader reports of each chunk by itself whether a view of it was kept", () => {
+  const parts = { onHead: () => {}, onPiece: isKept, onBodyEnd: () => {}, onBroken: () => {} };
+  const reader = new RequestReader(defaultLimits, parts, { congested: false });
+  const chunks = ["POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"];
+  chunks.push("1\r\nk\r\n1\r\nd\r\n", "1\r\nd\r\n");
+  expect(chunks.map((chunk) => reader.read(Buffer.from(chunk)))).toEqual([false, true, false]);
+});
+
 test("heads of 4 KiB and 64 fields are kept for the next, all in the same memory, and larger ones are not", () => {
-  const parts = { onHead: () => {}, onPiece: () => {}, onBodyEnd: () => {}, onBroken: () => {} };
+  const parts = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   using made = vi.spyOn(Buffer, "allocUnsafeSlow");
   const read = (lines: string): void => {
@@ -95,6 +106,11 @@ test("heads of 4 KiB and 64 fields are kept for the next, all in the same memory
   expect(made.mock.calls).toEqual([[smallBytes], [4098]]);
 });
 
-function transfer(piece: Uint8Array): void {
+function transfer(piece: Uint8Array): boolean {
   freeBuffer(ownPiece(piece).buffer);
+  return true;
+}
+
+function isKept(piece: Buffer): boolean {
+  return piece.includes("k");
 }
