@@ -4,17 +4,15 @@ import { type ByteTarget, checkRoom, lengthBytes, writeLengthBefore } from "./by
 /** Characters up to which a text costs less to write here than by a call of the runtime. */
 const shortTextLength = 40;
 
-type WriteText = (text: string, bytes: Uint8Array, at: number) => number;
-
-/** Node's way to encode into a part of an array without an object for that part. */
-const utf8Write: unknown = Reflect.get(globalThis.Buffer?.prototype ?? {}, "utf8Write");
+/** node's Buffer, where there is one: it writes behind an offset, where a TextEncoder takes an object for the rest. */
+const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();
 
-const writeLongText: WriteText =
-  typeof utf8Write === "function"
-    ? (text, bytes, at) => Number(Reflect.apply(utf8Write, bytes, [text, at]))
-    : (text, bytes, at) => encoder.encodeInto(text, bytes.subarray(at)).written;
+function writeLongText(text: string, bytes: Uint8Array, at: number): number {
+  const isBuffer = NodeBuffer !== undefined && bytes instanceof NodeBuffer;
+  return isBuffer ? bytes.write(text, at) : encoder.encodeInto(text, bytes.subarray(at)).written;
+}
 
 /** Writes a text behind its length. A lone surrogate becomes U+FFFD, as protobuf-es writes it. */
 export function writeText(target: ByteTarget, text: unknown): void {
