@@ -3,7 +3,13 @@ import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
 import { createServing, type Platform, type Serving, type ServingOptions } from "./calls/index.ts";
-import { type BoundAddress, type GatewayLoad, Listener, type ListenOptions } from "./carriers/sockets/index.ts";
+import {
+  type BoundAddress,
+  continueWhenRead,
+  type GatewayLoad,
+  Listener,
+  type ListenOptions,
+} from "./carriers/sockets/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
 import { createNodeHandler, type NodeHandler, type NodeServerResponse } from "./node-handler.ts";
@@ -30,6 +36,13 @@ export interface GatewayOptions extends ServingOptions {
 export interface Gateway extends FetchGateway {
   /** Serves one request of a node, Express or Fastify server; replaces the handler of `connectNodeAdapter`. */
   readonly handler: NodeHandler;
+  /**
+   * Listens to the event `checkContinue` of node's servers: serves a request as {@link handler} does, and tells the client
+   * to send its body (RFC 9110 §10.1.1) once the request is matched and admitted. Without this listener, node:http tells
+   * every client immediately. Where a request is passed on to `next` or `fallback`, the client still waits for
+   * `response.writeContinue()`.
+   */
+  readonly checkContinue: NodeHandler;
   /**
    * Listens on one port, or one Unix socket, for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`,
    * such as EADDRINUSE, and when the gateway has been drained, be it meanwhile.
@@ -74,8 +87,13 @@ export function createNodeServing(options: GatewayOptions, createCodecs?: Platfo
 /** Puts the carriers of node before a {@link Serving}. */
 export function assembleGateway(serving: Serving, options: GatewayOptions): Gateway {
   const listener = new Listener(serving);
+  const handler = createNodeHandler(serving, options);
   return {
-    handler: createNodeHandler(serving, options),
+    handler,
+    checkContinue: (request, response, next) => {
+      continueWhenRead(response);
+      handler(request, response, next);
+    },
     fetch: createFetchHandler(serving),
     listen: (listenOptions = {}) => listener.listen(listenOptions),
     get load() {

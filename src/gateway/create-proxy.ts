@@ -89,6 +89,7 @@ function openProxy(table: ProxyTable, upstreams: readonly OpenUpstream[], option
   };
   return {
     handler: gateway.handler,
+    checkContinue: gateway.checkContinue,
     fetch: gateway.fetch,
     listen: (listenOptions) => gateway.listen(listenOptions),
     get load() {

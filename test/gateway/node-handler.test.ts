@@ -95,9 +95,9 @@ function requestRefused(httpVersion: string, fields: readonly string[], body: st
 }
 
 /** A gateway that does not admit a request with the name `refused`, and the beds that were watered. */
-function createBeds(): { readonly handler: NodeHandler; readonly watered: string[] } {
+function createBeds(): Pick<Gateway, "handler" | "checkContinue"> & { readonly watered: string[] } {
   const watered: string[] = [];
-  const { handler } = createGateway({
+  const { handler, checkContinue } = createGateway({
     admit: ({ xRequestId }) => {
       if (xRequestId === "refused") throw new ConnectError("nobody", Code.Unauthenticated);
     },
@@ -109,7 +109,7 @@ function createBeds(): { readonly handler: NodeHandler; readonly watered: string
         },
       }),
   });
-  return { handler, watered };
+  return { handler, checkContinue, watered };
 }
 
 function statuses(answers: Buffer): readonly string[] {
@@ -119,19 +119,6 @@ function statuses(answers: Buffer): readonly string[] {
 const versions: readonly HttpVersion[] = ["1.1", "2"];
 
 describe("the handler in a server of HTTP/1.1", () => {
-  test.each([
-    { name: "for which node answers 100", event: "request" },
-    { name: "that is asked about bodies that wait", event: "checkContinue" },
-  ])("$name has a client told once to send its body", async ({ event }) => {
-    await using server = await startOnLoopback(createHttp1().on(event, mount()));
-    using connection = await openHttp1(server.address);
-    const head = ["POST /beds/7:water HTTP/1.1", "host: x", "content-type: application/json", "content-length: 2"];
-    connection.write([...head, "expect: 100-continue", "", ""].join("\r\n"));
-    await within(once(connection.socket, "data"), "100 (Continue)");
-    connection.write("{}");
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [100] });
-  });
-
   test.each([
     { name: "small", framing: ["content-length", "262144"], want: "keep-alive" },
     { name: "large", framing: ["content-length", "262145"], want: "close" },
@@ -212,8 +199,8 @@ describe("the handler in a server of HTTP/1.1", () => {
       ["that is not admitted", requestRefused("1.1", ["transfer-encoding: chunked"], "0\r\n\r\n"), "401"],
       ["that waits to be continued", requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""), "401"],
     ])("to an empty body %s", async (_, request, want) => {
-      const { handler, watered } = createBeds();
-      await using server = await startOnLoopback(createHttp1(handler).on("checkContinue", handler));
+      const { handler, checkContinue, watered } = createBeds();
+      await using server = await startOnLoopback(createHttp1(handler).on("checkContinue", checkContinue));
       using connection = await openHttp1(server.address);
       connection.write(request + behind);
       const answers = await connection.readToEnd();

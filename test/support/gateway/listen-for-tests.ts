@@ -54,7 +54,7 @@ export async function listenForTests(
 
 /** Mounts a gateway in a server of node:http2, in clear, which leaves it to the gateway to ask for bodies that wait. */
 async function mount(gateway: Gateway): Promise<Listening> {
-  const server = createHttp2Server(gateway.handler).on("checkContinue", gateway.handler);
+  const server = createHttp2Server(gateway.handler).on("checkContinue", gateway.checkContinue);
   let open = 0;
   server.on("stream", (stream) => {
     open += 1;

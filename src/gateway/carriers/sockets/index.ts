@@ -10,6 +10,6 @@ export type { GatewayLoad } from "./http-server.ts";
 export { shareConnections, type SharedPort } from "./share-connections.ts";
 export { Listener, type ListenOptions } from "./listener.ts";
 export { willEnd } from "./node/linger-at-end.ts";
-export { NodeHttp1Exchange } from "./node/node-http1-exchange.ts";
+export { continueWhenRead, NodeHttp1Exchange } from "./node/node-http1-exchange.ts";
 export { NodeHttp2Exchange } from "./node/node-http2-exchange.ts";
 export { readParsedBody } from "./node/parsed-body.ts";

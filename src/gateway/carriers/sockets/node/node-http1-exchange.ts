@@ -21,6 +21,10 @@ export class NodeHttp1Exchange extends NodeExchange {
   readonly httpVersion: "1.0" | "1.1";
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
+  /** Whether the client waits to be told to send the body, unless the host's server has told it. */
+  readonly #expectsContinue: boolean;
+  /** Whether the client was told by us. */
+  #isContinued = false;
 
   /** @param target - the request target in origin form */
   constructor(request: IncomingMessage, response: ServerResponse, target: string, common: CommonHeaderFields) {
@@ -33,6 +37,7 @@ export class NodeHttp1Exchange extends NodeExchange {
     this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
     this.#request = request;
     this.#response = response;
+    this.#expectsContinue = this.httpVersion === "1.1" && common.expect?.toLowerCase() === "100-continue";
   }
 
   get connection(): object {
@@ -44,7 +49,10 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 
   override startBody(): void {
-    if (this.httpStatus === 0 && this.#awaitsContinue()) this.#response.writeContinue();
+    if (this.#expectsContinue && this.httpStatus === 0 && toContinue.delete(this.#response)) {
+      this.#isContinued = true;
+      this.#response.writeContinue();
+    }
     super.startBody();
   }
 
@@ -88,32 +96,29 @@ export class NodeHttp1Exchange extends NodeExchange {
     this.#response.writeHead(httpStatus, header);
   }
 
-  /**
-   * Returns whether the rest of the body is small enough to read, so that the next request can be found behind it. A
-   * client that was not told to continue may or may not send its body, so node announces the end of the connection.
-   */
+  /** Returns whether the rest of the body is small enough to read, so that the next request can be found behind it. */
   #canStay(): boolean {
     // RFC 9112 §6.1: nobody can tell where such a body ends.
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
-    if (this.#awaitsContinue()) return false;
-    if (this.#request.complete || this.body === undefined) return true;
+    if (this.#request.complete) return true;
+    // A client that was not told to continue may or may not send its body, and whether the host's server has told it is
+    // not known: a response does not show what was written by `writeContinue`.
+    if (this.#expectsContinue && !this.#isContinued) return false;
+    if (this.body === undefined) return true;
     const { contentLength } = this.common;
     return contentLength !== null && Number(contentLength) <= unreadBodyBytesMax;
   }
-
-  #awaitsContinue(): boolean {
-    const { expect } = this.common;
-    if (expect === null || this.httpVersion === "1.0" || expect.toLowerCase() !== "100-continue") return false;
-    return !wasContinued(this.#response);
-  }
 }
 
+/** The responses whose clients are to be told to send the body when it is read. */
+const toContinue = new WeakSet<object>();
+
 /**
- * Returns whether the client was told to send its body. node does that itself, unless its server listens for
- * `checkContinue`. No public property of a response says so.
+ * Has the client of a response told to send its body when the body is read (RFC 9110 §10.1.1). For responses of the event
+ * `checkContinue`; before any other event, node:http has told the client.
  */
-function wasContinued(response: ServerResponse): boolean {
-  return Reflect.get(response, "_sent100") === true;
+export function continueWhenRead(response: object): void {
+  toContinue.add(response);
 }
 
 function toTuples(fields: HeaderFields): [string, string][] {
