@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { extname } from "node:path";
+import { basename, extname } from "node:path";
 import { loadCore, pinned, serverCore } from "./cores.ts";
 import { startNativeServer } from "./native-process.ts";
+import { plantStoreFlags } from "./plant-store-flags.ts";
 import { nextMessage, stop, type RunningServer, type Usage } from "./running-server.ts";
 
 /** What the driver asks a server program; `settle` collects garbage before it looks. */
@@ -36,7 +37,8 @@ export function startAnywhere(
 }
 
 function nodeCommand(program: string): [string, ...string[]] {
-  return [process.execPath, "--expose-gc", program];
+  const flags = basename(program).startsWith("plantstore") ? plantStoreFlags : [];
+  return [process.execPath, "--expose-gc", ...flags, program];
 }
 
 async function startNode(

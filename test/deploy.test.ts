@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { plantStoreFlags } from "../bench/plant-store-flags.ts";
 import { settings } from "../src/plantstore/server/index.ts";
 
 const folder = join(import.meta.dirname, "../deploy");
@@ -75,6 +76,20 @@ describe("an example of a deployment", () => {
     const there = files.filter((name) => name !== "README.md" && !name.endsWith(".dockerignore"));
     expect(new Set(listed)).toEqual(new Set(there));
   });
+});
+
+test.each([
+  { name: "image", file: "deploy/Dockerfile", command: /^ENTRYPOINT (.+)$/m },
+  { name: "systemd unit", file: "deploy/systemd/plantstore.service", command: /^ExecStart=(.+)$/m },
+  { name: "npm start", file: "package.json", command: /"start": "(.+)"/ },
+])("$name runs the server with the flags of node that the bench has", ({ file, command }) => {
+  const [, line = ""] = command.exec(readFileSync(join(folder, "..", file), "utf8")) ?? [];
+  const words = line.match(/[^\s"[\],]+/g) ?? [];
+  const before = words.slice(
+    0,
+    words.findIndex((word) => /main\.[jt]s$/.test(word)),
+  );
+  expect(before).toEqual(expect.arrayContaining([...plantStoreFlags]));
 });
 
 test("the image has the Node that the tests run on", () => {

@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { disablePretenuring } from "../../src/plantstore/cli/disable-pretenuring.ts";
 import { openPlantStore } from "../../src/plantstore/plants/index.ts";
 import { scattered } from "../storage/scattered.ts";
 
@@ -38,8 +37,6 @@ const ids = scattered(order.plants, order.places.first);
 const context = { signal: new AbortController().signal };
 // As long as the ids of a server.
 const requestIdPrefix = `${"0".repeat(16)}-`;
-// As the server does.
-disablePretenuring();
 
 await deleteFor(warmUpMs);
 say({ kind: "warm" });

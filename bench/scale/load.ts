@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { plantStoreFlags } from "../plant-store-flags.ts";
 import { nextMessage, stop } from "../running-server.ts";
 import type { CallersOrder, CallersSaid } from "./callers.ts";
 
@@ -40,9 +41,8 @@ export class Plants {
     // On whatever core: where there are two, none is left for callers alone.
     const children = callers.map((count) => {
       const order = { url: this.url, callers: count, seconds, plants: this.count, places: this.#give(callers.length) };
-      return fork(fileURLToPath(new URL("callers.ts", import.meta.url)), [
-        JSON.stringify(order satisfies CallersOrder),
-      ]);
+      const program = fileURLToPath(new URL("callers.ts", import.meta.url));
+      return fork(program, [JSON.stringify(order satisfies CallersOrder)], { execArgv: [...plantStoreFlags] });
     });
     try {
       await Promise.all(children.map((child) => nextMessage<Said<"warm">>(child, "warm")));

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { createTempFolder } from "../../test/support/process/temp-folder.ts";
 import { numberFlags } from "../options.ts";
+import { plantStoreFlags } from "../plant-store-flags.ts";
 import { median } from "../summary.ts";
 import { cpuUsOfServer } from "./cpu.ts";
 import { createPlace, type StoreName } from "./stores.ts";
@@ -46,7 +47,7 @@ interface Turn {
 async function measure(name: StoreName, pauseMs: number): Promise<Turn> {
   const place = await createPlace(name, plants, folder.file(`${++turnsMade}.db`), postgres);
   const beforeUs = await cpuUsOfServer(postgres);
-  const words = [program, name, JSON.stringify(place), "1", String(seconds), String(pauseMs)];
+  const words = [...plantStoreFlags, program, name, JSON.stringify(place), "1", String(seconds), String(pauseMs)];
   const said = execFileSync(process.execPath, words, { encoding: "utf8" });
   const { deleted, cpuUs }: { readonly deleted: number; readonly cpuUs: number } = JSON.parse(said);
   return { processUs: cpuUs / deleted, serverUs: ((await cpuUsOfServer(postgres)) - beforeUs) / deleted };

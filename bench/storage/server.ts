@@ -1,4 +1,3 @@
-import { disablePretenuring } from "../../src/plantstore/cli/disable-pretenuring.ts";
 import { openTokenVerifier, toStaticToken } from "../../src/operators/auth/index.ts";
 import { createPlantServer } from "../../src/plantstore/server/index.ts";
 import { benchToken } from "../servers/plants.ts";
@@ -20,8 +19,6 @@ const verifier = await openTokenVerifier(
 if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
 const server = createPlantServer({ auth: verifier.value, store: await stores[name](where) });
 const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
-// As the command line does.
-disablePretenuring();
 
 process.on("message", () =>
   say({ kind: "usage", mainUs: sum(process.threadCpuUsage()), allUs: sum(process.cpuUsage()) }),

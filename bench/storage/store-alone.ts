@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { disablePretenuring } from "../../src/plantstore/cli/disable-pretenuring.ts";
 import { percentilesOf } from "../load/load.ts";
 import { scattered } from "./scattered.ts";
 import { isStoreName, type Place, stores } from "./stores.ts";
@@ -16,8 +15,6 @@ const store = await stores[name](where);
 const ids = scattered(where.plants);
 const context = { signal: new AbortController().signal };
 
-// As the server does.
-disablePretenuring();
 const startedMs = performance.now();
 const startedCpu = process.cpuUsage();
 const endMs = startedMs + Number(seconds) * 1_000;

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type Percentiles, percentilesOf } from "../load/load.ts";
 import { runTool } from "../load/tool.ts";
+import { plantStoreFlags } from "../plant-store-flags.ts";
 import { nextMessage } from "../running-server.ts";
 import type { GrpcOrder, GrpcSeen } from "./grpc-client.ts";
 import { deleteRandomPlants, type RestResult } from "./load.ts";
@@ -56,7 +57,7 @@ export interface Alone {
 
 /** Deletes with 256 callers from a store without a server. */
 export async function measureAlone(name: StoreName, place: Place, seconds: number): Promise<Alone> {
-  const args = [pathOf("store-alone.ts"), name, JSON.stringify(place), "256", String(seconds)];
+  const args = [...plantStoreFlags, pathOf("store-alone.ts"), name, JSON.stringify(place), "256", String(seconds)];
   return JSON.parse(await runTool([process.execPath, ...args], seconds));
 }
 
@@ -71,7 +72,7 @@ export interface SubjectServer {
 /** Starts a server with this store. */
 export async function startServer(name: StoreName, place: Place): Promise<SubjectServer> {
   // On no core of its own: a storage thread, like a database, is there to use another one.
-  const child = spawn(process.execPath, [pathOf("server.ts"), name, JSON.stringify(place)], {
+  const child = spawn(process.execPath, [...plantStoreFlags, pathOf("server.ts"), name, JSON.stringify(place)], {
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });

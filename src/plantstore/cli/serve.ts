@@ -17,7 +17,6 @@ import { firstStopSignal } from "./stop-signals.ts";
 import { connectToSupervisor, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
 import { sourcesOf } from "./setting-flags.ts";
-import { disablePretenuring } from "./disable-pretenuring.ts";
 
 /** Milliseconds for what the process still does when everything is closed. */
 const lastWordsMs = 1_000;
@@ -127,8 +126,6 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   const server = await startServer(configuration, options).catch((reason: unknown) => {
     throw explain(reason, configuration);
   });
-  // Only once the server listens, because it would slow down the start, and only calls gain from it.
-  disablePretenuring();
   await options.onListening?.(server);
   const end = await Promise.race([options.stop, server.breakdown]);
   const code = end === undefined ? exitCode.breakdown : exitCode.ok;

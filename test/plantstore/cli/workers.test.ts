@@ -1,8 +1,12 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { plantStoreFlags } from "../../../bench/plant-store-flags.ts";
 import { within } from "../../support/deadline.ts";
-import { type CommandLine, startCommandLine } from "../../support/process/command-line.ts";
+import { projectFolder } from "../../support/process/child-program.ts";
+import { type CommandLine, startCommandLine, startNode } from "../../support/process/command-line.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { runCommand } from "../../support/process/run-command.ts";
 import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
@@ -21,12 +25,14 @@ async function serve(
   folder: TempFolder,
   drainDelayMs: number = 0,
   environment: Readonly<Record<string, string>> = {},
+  nodeFlags: readonly string[] = [],
 ): Promise<{ server: CommandLine; baseUrl: string; database: string }> {
   const database = await postgres.createSchema();
   const ids = Array.from({ length: 100 }, (_, index) => String(index + 1));
   await runCommand(["migrate"], { DATABASE_URL: database });
   await runCommand(["import"], { DATABASE_URL: database }, ids.join("\n"));
-  const server = startCommandLine(["serve", "--workers", "3"], folder.path, {
+  const main = join(projectFolder, "src/plantstore/cli/main.ts");
+  const server = startNode([...nodeFlags, main, "serve", "--workers", "3"], folder.path, {
     PORT: "0",
     DATABASE_URL: database,
     PLANTSTORE_TOKENS: token,
@@ -76,6 +82,16 @@ test("workers share a port and delete every plant once; each obeys the signals o
   expect(await ended.end()).toBe(0);
   expect(server.stderr().match(/"msg":"(?:reloading|stopped)"/g)).toHaveLength(6);
   expect(server.stderr()).not.toContain("is replaced");
+});
+
+test("workers have the flags of node that the first process was started with", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder, 0, {}, plantStoreFlags);
+  await using _ = server;
+  const pids = [...server.stderr().matchAll(/"pid":(\d+),"address"/g)].map(([, pid = ""]) => pid);
+  const commands = pids.map((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0"));
+  expect(commands).toHaveLength(3);
+  for (const command of commands) expect(command).toEqual(expect.arrayContaining([...plantStoreFlags]));
 });
 
 test("workers drain and end when the process that started them is gone", async () => {
