@@ -67,7 +67,8 @@ export interface ProxyGateway extends Gateway {
  * with what a {@link DescriptorSource} rejects with, or with a TypeError for an option that is wrong
  */
 export async function createProxy(options: ProxyOptions): Promise<ProxyGateway> {
-  const upstreams = options.upstreams.map((upstream) => new OpenUpstream(upstream, options));
+  const call = { ...options, binaryOptions: { ...options.binaryOptions, codegen: options.codegen ?? true } };
+  const upstreams = options.upstreams.map((upstream) => new OpenUpstream(upstream, call));
   try {
     const table = new ProxyTable(upstreams, (described) => createProxyServing(upstreams, described, options), options);
     await table.load();

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { expect, test } from "vitest";
 import { createHttp1, createHttp2 } from "../../conformance/runner/index.ts";
-import { createGateway, type Gateway } from "../../src/gateway/index.ts";
+import { createGateway, type Gateway, type GatewayOptions } from "../../src/gateway/index.ts";
 import { isSayable } from "../support/carriers/fetch.ts";
 import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { allCases, byHand } from "../support/transcoding/all-cases.ts";
@@ -9,8 +9,8 @@ import { echoOptions } from "../support/transcoding/echo-backend.ts";
 import { failures } from "../support/transcoding/failures.ts";
 import { overFetch } from "./over-fetch.ts";
 
-async function listen(): Promise<Gateway & { readonly url: URL }> {
-  const gateway = createGateway(echoOptions);
+async function listen(options: Partial<GatewayOptions> = {}): Promise<Gateway & { readonly url: URL }> {
+  const gateway = createGateway({ ...echoOptions, ...options });
   const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
   return Object.assign(gateway, { url: new URL(`http://127.0.0.1:${port}`) });
 }
@@ -23,6 +23,12 @@ test("the gateway keeps the transcoding suite over HTTP/1.1", async () => {
 
 test("the gateway keeps the transcoding suite over HTTP/2", async () => {
   const gateway = await listen();
+  expect(await failures(byHand, createHttp2(gateway.url))).toEqual([]);
+  await gateway.close();
+});
+
+test("a gateway that generates no code keeps the transcoding suite", async () => {
+  const gateway = await listen({ codegen: false });
   expect(await failures(byHand, createHttp2(gateway.url))).toEqual([]);
   await gateway.close();
 });

@@ -1,6 +1,6 @@
 import { type BinaryReadOptions, type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
 import { ByteSource } from "./byte-source.ts";
-import { mayMakeCode } from "../made-code/index.ts";
+import { type CodegenOptions, mayMakeCode } from "../made-code/index.ts";
 import { type MessageReader, messageReader } from "./message-reader.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
@@ -15,12 +15,12 @@ const depthMax = 100;
  */
 export function createBinaryReader(
   desc: DescMessage,
-  options: Partial<BinaryReadOptions> | undefined,
+  options: (Partial<BinaryReadOptions> & CodegenOptions) | undefined,
 ): (bytes: Uint8Array) => Message {
   const { recursionLimit = depthMax, readUnknownFields = true } = options ?? {};
   let reader: MessageReader | undefined;
   return (bytes) => {
-    if (!mayMakeCode()) return readPlainly(desc, bytes, options);
+    if (!mayMakeCode(options)) return readPlainly(desc, bytes, options);
     reader ??= messageReader(desc);
     // No test can tell: protobuf-es alone takes longer.
     return readQuickly(reader, bytes, recursionLimit, readUnknownFields) ?? readPlainly(desc, bytes, options);

@@ -1,7 +1,7 @@
 import { type BinaryWriteOptions, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import { allocateBytes } from "../carriers/index.ts";
 import { ByteTarget, tooSmall } from "./byte-target.ts";
-import { mayMakeCode } from "../made-code/index.ts";
+import { type CodegenOptions, mayMakeCode } from "../made-code/index.ts";
 import { type MessageWriter, messageWriter } from "./message-writer.ts";
 
 /** Bytes that are kept for the next message. */
@@ -21,13 +21,13 @@ let kept: ByteTarget | undefined;
  */
 export function createMessageWriter(
   desc: DescMessage,
-  options: Partial<BinaryWriteOptions> | undefined,
+  options: (Partial<BinaryWriteOptions> & CodegenOptions) | undefined,
 ): (message: Message) => Uint8Array {
   // The quick writer writes unknown fields.
   if (options?.writeUnknownFields === false) return (message) => toBinary(desc, message, options);
   let writer: MessageWriter | undefined;
   return (message) => {
-    if (!mayMakeCode()) return toBinary(desc, message, options);
+    if (!mayMakeCode(options)) return toBinary(desc, message, options);
     writer ??= messageWriter(desc);
     // No test can tell: protobuf-es alone takes longer.
     return writeQuickly(writer, message) ?? toBinary(desc, message, options);

@@ -3,6 +3,7 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { concatBytes, markSingleUse, noBytes } from "../carriers/index.ts";
+import type { CodegenOptions } from "../made-code/index.ts";
 import { createMessageWriter } from "./binary-writer.ts";
 
 /** Bytes from which a field is written apart from the other fields. */
@@ -19,7 +20,7 @@ const largeBytesMin = 64 * 1024;
  */
 export function createBinaryWriter(
   desc: DescMessage,
-  options: UniversalHandlerOptions["binaryOptions"],
+  options: (UniversalHandlerOptions["binaryOptions"] & CodegenOptions) | undefined,
 ): (message: Message) => Uint8Array {
   const fields = desc.fields.filter(mayBeApart);
   const write = createMessageWriter(desc, options);

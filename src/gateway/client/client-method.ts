@@ -20,6 +20,8 @@ export interface CallSettings {
   readonly readMaxBytes: number;
   readonly writeMaxBytes: number;
   readonly waitsForReady: boolean;
+  /** Whether code may be generated for messages. Default true. */
+  readonly codegen?: boolean;
 }
 
 /** Makes the messages of one RPC bytes, and bytes messages. What it throws becomes `Internal`. */
@@ -42,7 +44,7 @@ export class ClientMethod {
   readonly #codec: ClientCodec;
   #anonymous: StableFields | undefined;
 
-  constructor(desc: DescMethod, settings: CallSettings, codec: ClientCodec = createMessageCodec(desc)) {
+  constructor(desc: DescMethod, settings: CallSettings, codec: ClientCodec = createMessageCodec(desc, settings)) {
     this.desc = desc;
     this.settings = settings;
     this.stable = new StableFields([...this.#fields(), "user-agent", userAgent]);
@@ -119,11 +121,11 @@ export class ClientMethod {
   }
 }
 
-function createMessageCodec({ input, output }: DescMethod): ClientCodec {
-  const write = createBinaryWriter(input, undefined);
+function createMessageCodec({ input, output }: DescMethod, { codegen = true }: CallSettings): ClientCodec {
+  const write = createBinaryWriter(input, { codegen });
   return {
     encode: (init) => write(isMessage(init, input) ? init : create(input, init as MessageInitShape<typeof input>)),
-    decode: createBinaryReader(output, undefined),
+    decode: createBinaryReader(output, { codegen }),
   };
 }
 

@@ -73,6 +73,8 @@ export interface GrpcTransportOptions {
    * `"off"`, never; or also by a policy, with a back-off and a budget, as long as its answer has not begun.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
+  /** Whether functions that read and write messages are generated at run time, as by a gateway. Default true. */
+  readonly codegen?: boolean;
 }
 
 /** A transport for Connect's clients, with connections that it keeps until it is disposed of. */
@@ -132,6 +134,7 @@ class OwnGrpcTransport implements GrpcTransport {
       readMaxBytes,
       writeMaxBytes,
       waitsForReady: options.waitForReady ?? false,
+      codegen: options.codegen ?? true,
     };
   }
 

@@ -23,7 +23,7 @@ export function makeForm(desc: DescMessage, forms: MessageForms): ToJson["toJson
   const names = desc.fields.map((field) => jsonNameOf(field, forms.style));
   // No object has two members of one name, or one that is its prototype.
   const isOdd = new Set(names).size < names.length || names.includes("__proto__");
-  if (isOdd || !mayMakeCode()) return composeForm(desc, forms);
+  if (isOdd || !mayMakeCode(forms.style)) return composeForm(desc, forms);
   const own = new TypeScope(scope);
   const members = orderedFields(desc).map((field) => {
     const value = fieldText(field, forms, (named) => own.name(named));

@@ -8,7 +8,7 @@ import { createMadeReaders, type MadeReaders } from "./made-reader.ts";
 import { parsePlain } from "./parse-plain.ts";
 import type { PlainReader, ReadState } from "./plain-values.ts";
 import { readExactField, readExactText, type TextRules, toText } from "./read-exact.ts";
-import type { ReadJsonOptions, ReadServiceJsonOptions } from "./read-options.ts";
+import type { ReadServiceJsonOptions } from "./read-options.ts";
 import type { BoundFields, FieldNotes, ReadContext } from "./read-context.ts";
 import { findField } from "./names.ts";
 import { requireFields } from "./required-fields.ts";
@@ -38,7 +38,7 @@ export interface JsonReadResult<Desc extends DescMessage> {
 export function readJson<Desc extends DescMessage>(
   desc: Desc,
   json: Uint8Array | string,
-  options: ReadJsonOptions = {},
+  options: ReadServiceJsonOptions = {},
 ): MessageShape<Desc> {
   const { message } = readPartialJson(desc, json, options);
   requireFields(desc, message);
@@ -130,7 +130,7 @@ function readText<Value>(
   const readers = readersOf(options);
   const text = toText(json);
   // What a text sets is noted by the exact reader.
-  const reader = rules.notes === undefined && mayMakeCode() ? readerOf(readers) : undefined;
+  const reader = rules.notes === undefined && mayMakeCode(options) ? readerOf(readers) : undefined;
   const quickly = reader && readQuickly(text, readers.spelling.canonical, reader, take);
   if (quickly !== undefined) return { message: quickly.value, ignored: new UnknownNames() };
   return readExactText(text, options, rules, readExactly);

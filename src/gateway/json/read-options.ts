@@ -1,4 +1,5 @@
 import type { Registry } from "@bufbuild/protobuf";
+import type { CodegenOptions } from "../made-code/index.ts";
 
 /** How JSON is read. */
 export interface ReadJsonOptions {
@@ -14,7 +15,7 @@ export interface ReadJsonOptions {
 }
 
 /** Options of one service. */
-export interface ReadServiceJsonOptions extends ReadJsonOptions {
+export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
   /** Whether names of enum values may lack their prefix: `RED` for `COLOR_RED` of the enum `Color`. */
   readonly shortEnumNames?: boolean;
 }

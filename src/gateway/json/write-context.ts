@@ -1,7 +1,8 @@
 import type { DescMessage, JsonValue, JsonWriteOptions } from "@bufbuild/protobuf";
+import type { CodegenOptions } from "../made-code/index.ts";
 
 /** How messages are written: by Connect's options, and by those of one service. */
-export interface JsonStyle extends Partial<JsonWriteOptions> {
+export interface JsonStyle extends Partial<JsonWriteOptions>, CodegenOptions {
   /** Writes 64-bit integers as numbers, except those that a double does not have exactly. */
   readonly int64Numbers?: boolean;
   /** Writes names of enum values without their prefix. */

@@ -52,7 +52,7 @@ function zeroToJson(field: DescField, forms: MessageForms): JsonValue {
 }
 
 /** Writes a message as a google.protobuf.Any: with its type, and under `value` if the type has its own JSON form. */
-export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: WriteJsonOptions): JsonObject {
+export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: JsonStyle): JsonObject {
   const json: JsonObject = JSON.parse(JSON.stringify(packedToJson(typeUrl, desc, message, formsOf(options))));
   return json;
 }

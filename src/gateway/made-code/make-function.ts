@@ -17,7 +17,8 @@
  * Why it may be missing: a Worker, a page with a Content-Security-Policy, and node with
  * `--disallow-code-generation-from-strings` refuse it. That is asked once, when the first message comes by, and the
  * result is the same without it, by protobuf-es alone, or if it is JSON by the exact reader and the closures of
- * `json/`. A program that does not trust its descriptors runs with that flag.
+ * `json/`. A program that does not trust its descriptors runs with that flag, or has its gateway make none by the option
+ * `codegen: false`.
  *
  * What it costs: some 0.2 ms for each type whose messages are read, and as much if they are written, at the first of
  * them. A service that nobody calls costs nothing.
@@ -26,10 +27,17 @@
 /** What the text of a function refers to, by name. */
 export type Scope = Readonly<Record<string, unknown>>;
 
+/** Part of the options of whatever reads or writes messages. */
+export interface CodegenOptions {
+  /** Whether code may be made for it. Default: where the runtime allows it. */
+  readonly codegen?: boolean;
+}
+
 let isAllowed: boolean | undefined;
 
-/** Returns whether code may be made here. */
-export function mayMakeCode(): boolean {
+/** Returns whether code may be made for what has these options. */
+export function mayMakeCode(options: CodegenOptions | undefined): boolean {
+  if (options?.codegen === false) return false;
   isAllowed ??= tryToMake();
   return isAllowed;
 }

@@ -5,7 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { toUtf8 } from "../carriers/index.ts";
 import { codedError, errorCodeOf, type GatewayErrorCode } from "../errors/index.ts";
 import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
-import { anyToJson, type WriteJsonOptions } from "../json/index.ts";
+import { anyToJson, type JsonStyle } from "../json/index.ts";
 
 /** What is known about a failed request besides its error. */
 export interface RestFailure {
@@ -58,7 +58,8 @@ export function withDetailTypes(registry: Registry = createRegistry()): Registry
  * google/rpc/error_details.proto
  */
 export function createErrorRecordWriter(policy?: ErrorRecordPolicy, registry?: Registry): ErrorRecordWriter {
-  const options: WriteJsonOptions = { registry: withDetailTypes(registry) };
+  // Errors with details are rare, so no code is generated for them.
+  const options: JsonStyle = { registry: withDetailTypes(registry), codegen: false };
   const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({ httpStatus, body: toStatusJson(error, options) });
   const recordOf = policy ?? standard;
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
@@ -121,7 +122,7 @@ export const codeNames: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(codes).map(([number, [name]]) => [number, name]),
 );
 
-function toStatusJson(error: ConnectError, options: WriteJsonOptions): JsonObject {
+function toStatusJson(error: ConnectError, options: JsonStyle): JsonObject {
   return {
     code: error.code,
     status: codes[error.code][0],
@@ -131,7 +132,7 @@ function toStatusJson(error: ConnectError, options: WriteJsonOptions): JsonObjec
 }
 
 // As a google.protobuf.Any in JSON. A detail of a type that is not known keeps its bytes, so that nothing is lost.
-function detailToJson(detail: ConnectError["details"][number], options: WriteJsonOptions): JsonObject {
+function detailToJson(detail: ConnectError["details"][number], options: JsonStyle): JsonObject {
   if ("desc" in detail) {
     const { desc, value } = detail;
     return anyToJson(typeUrl(desc.typeName), desc, create(desc, value), options);

@@ -27,7 +27,8 @@ export type OutsideHttpRule = MessageInitShape<typeof HttpRuleSchema>;
  * @throws ConnectError `InvalidArgument` when the text is not such JSON
  */
 export function parseHttpRules(json: string): readonly HttpRule[] {
-  return readJson(HttpSchema, json).rules;
+  // No code is generated for what is read once.
+  return readJson(HttpSchema, json, { codegen: false }).rules;
 }
 
 /** Finds the rule of an RPC; `undefined` when it has none. */

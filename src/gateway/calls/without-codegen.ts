@@ -1,0 +1,31 @@
+import type { ConnectRouterOptions } from "@connectrpc/connect";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { oncePer } from "../json/index.ts";
+import { createMethodCodecs } from "../protocols/index.ts";
+import type { RestOptions } from "../rest/index.ts";
+import type { CodecPlatform } from "./create-procedures.ts";
+
+const noCodegen = { codegen: false } as const;
+
+/**
+ * Returns the options and the platform of a gateway that generates no code: whatever reads or writes messages has
+ * `codegen: false` among its options, also where a service has options of its own.
+ */
+export function withoutCodegen<
+  Options extends ConnectRouterOptions & { readonly rest?: RestOptions },
+  Platform extends CodecPlatform,
+>(options: Options, platform: Platform): readonly [Options, Platform] {
+  const { createCodecs = createMethodCodecs } = platform;
+  // One object for each, because what writes JSON is kept by its options.
+  const withFormats = oncePer((own: UniversalHandlerOptions) => ({
+    ...own,
+    binaryOptions: { ...own.binaryOptions, ...noCodegen },
+    jsonOptions: { ...own.jsonOptions, ...noCodegen },
+  }));
+  const jsonOptions = { ...options.jsonOptions, ...noCodegen };
+  const rest = { ...options.rest, json: { ...options.rest?.json, ...noCodegen } };
+  return [
+    { ...options, jsonOptions, rest },
+    { ...platform, createCodecs: (method, own, rules) => createCodecs(method, withFormats(own), rules) },
+  ];
+}
