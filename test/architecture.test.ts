@@ -182,6 +182,58 @@ function loadedBy(file: string): string[] {
   return specifiers.map((specifier) => relative(source, resolve(join(source, dirname(file)), specifier)));
 }
 
+/** What no documentation of node describes, and what V8 calls unsafe: any release may change it without notice. */
+const privateOfNode: readonly RegExp[] = [
+  // Underscored members: `socket._handle`, `socket["_handle"]`, `Reflect.get(socket, "_handle")`.
+  /\._[A-Za-z]\w*/g,
+  /\[\s*["'`]_\w+["'`]\s*\]/g,
+  /\bReflect\.\w+\([^;]*?,\s*["'`]_\w+["'`]/g,
+  // Members under symbols.
+  /\bgetOwnPropertySymbols\b/g,
+  /\bReflect\.ownKeys\b/g,
+  // Methods of Buffer.prototype that only node itself calls, and what node is made of.
+  /\b(?:ascii|base64|base64url|hex|latin1|ucs2|utf8)(?:Slice|Write)\b/g,
+  /\bprocess\.binding\b/g,
+  // Node's documentation: flags that are set after the VM has started may crash the process.
+  /\bsetFlagsFromString\b/g,
+];
+
+function privateAccessIn(text: string): string[] {
+  return privateOfNode.flatMap((pattern) => text.match(pattern) ?? []);
+}
+
+test.each(sourceFiles(source))("%s uses documented members of node alone", (file) => {
+  expect(privateAccessIn(readFileSync(join(source, file), "utf8"))).toEqual([]);
+});
+
+test.each([
+  'const handle = Reflect.get(socket, "_handle");',
+  'Reflect.set(\n  response,\n  "_sent100",\n  true,\n);',
+  "socket._handle.useUserBuffer(memory);",
+  "socket?._handle",
+  'response["_sent100"] === true',
+  "Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'kBuffer')",
+  "const { getOwnPropertySymbols } = Object;",
+  "Reflect.ownKeys(socket)",
+  'Reflect.apply(Reflect.get(Buffer.prototype, "utf8Slice"), bytes, [0, 1])',
+  "bytes.latin1Write(text)",
+  'process.binding("tcp_wrap")',
+  'import { setFlagsFromString } from "node:v8";',
+  'process.getBuiltinModule("node:v8").setFlagsFromString("--no-opt");',
+])("%s would be found in a source file", (line) => {
+  expect(privateAccessIn(line)).not.toEqual([]);
+});
+
+test.each([
+  "Reflect.get(message, field.localName)",
+  'attributes["rpc.method"] === "_OTHER" ? "rpc.system.name" : "rpc.method"',
+  'name.slice(0, -"_total".length)',
+  "(flags, _operands, terminal) => run(flags, terminal)",
+  'if (part.name === "_charset_") requireUtf8(binding, part);',
+])("%s is not taken for private", (line) => {
+  expect(privateAccessIn(line)).toEqual([]);
+});
+
 test("no file imports what imports it, not even for a type", () => {
   const done = new Set<string>();
   const circles: string[] = [];
