@@ -101,9 +101,7 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
 /** Returns whether the answer depends on what is in the body, rather than on its being there and its type. */
 function needsBody(match: Match, contentType: string | null): boolean {
   if (match.kind === "unmatched") return false;
-  if (!("binding" in match)) return true;
-  const { binding } = match;
-  return binding.bodyFormat.kind !== "ignored" && binding.bodyProblem(contentType, false) === undefined;
+  return match.kind === "endpoint" || match.needsBody?.(contentType) !== false;
 }
 
 /** Stands for a body that no parser has left and nobody reads. It is not empty, because that would count as no body. */

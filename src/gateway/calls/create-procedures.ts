@@ -1,4 +1,4 @@
-import type { DescMethod, Message, Registry } from "@bufbuild/protobuf";
+import { create, type DescMethod, type DescMethodUnary, type Message, type Registry } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import {
   Code,
@@ -18,7 +18,7 @@ import {
 import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { codedError } from "../errors/index.ts";
 import { createReachableRegistry, oncePer, type ReadJsonOptions } from "../json/index.ts";
-import type { CallView } from "./call.ts";
+import type { CallView } from "./call-view.ts";
 import type { AdmitRequest } from "./hooks.ts";
 import {
   createMethodCodecs,
@@ -26,11 +26,12 @@ import {
   type MethodCodecs,
   oneMessage,
   type Procedure,
+  type ResponseParts,
   type StreamProcedure,
   type UnaryProcedure,
 } from "../protocols/index.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
-import { toUnaryResponse } from "./unary-call.ts";
+import { LaterAnswer } from "./later-answer.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** What the platform decides about procedures. */
@@ -116,17 +117,16 @@ function handlersOf(added: readonly Added[]): ConnectRouter["handlers"] {
 
 function createProcedure(spec: MethodImplSpec, options: RpcOptions, codecs: MethodCodecs): Procedure {
   const { parent, name, idempotency } = spec.method;
-  const { connect = true, grpc = true, grpcWeb = true } = options;
+  const { connect = true } = options;
   const common = {
     name: `/${parent.typeName}/${name}`,
-    speaks: { connect, grpc, "grpc-web": grpcWeb },
     // Only Connect has calls by GET, of RPCs that promise to change nothing.
     httpMethods: connect && idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ? postAndGet : post,
     options,
     codecs,
   };
   if (spec.kind === "unary") {
-    return { ...common, kind: "unary", method: spec.method, ...composeUnary(spec, options.interceptors) };
+    return { ...common, kind: "unary", method: spec.method, run: composeUnary(spec, options.interceptors) };
   }
   return { ...common, kind: "stream", method: spec.method, invoke: composeStream(spec, options.interceptors) };
 }
@@ -138,11 +138,9 @@ type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;
 type AnyFn = ReturnType<Interceptor>;
 
-function composeUnary(
-  { method, impl }: UnarySpec,
-  interceptors: readonly Interceptor[],
-): Pick<UnaryProcedure, "intercept" | "handle"> {
-  if (interceptors.length === 0) return { intercept: undefined, handle: impl };
+/** Composes the interceptors and the handler of an RPC, once; Connect's own handlers wrap the chain anew for each call. */
+function composeUnary({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryProcedure["run"] {
+  if (interceptors.length === 0) return runAlone({ method, impl });
   const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
       const answer = impl(request.message, contextOf(request));
@@ -153,9 +151,43 @@ function composeUnary(
       return Promise.reject(error);
     }
   };
-  // Composed once; Connect's own handlers wrap the chain anew for each call.
   const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal as AnyFn);
-  return { intercept: chain as UnaryProcedure["intercept"], handle: impl };
+  return (call, reply) => {
+    // An untyped interceptor may return anything.
+    Promise.resolve(chain(call)).then(
+      (response) => reply.take(response as UnaryResponse),
+      (error: unknown) => reply.takeError(error),
+    );
+  };
+}
+
+/** Runs a handler without interceptors, for which nobody needs a promise of a response. */
+function runAlone({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryProcedure["run"] {
+  return (call, reply) => {
+    const { ended } = (call as UnaryRequest & CallView).call.request;
+    // The server shuts down: a handler that has not begun need not.
+    if (ended !== undefined) throw ended;
+    const take = (init: MessageInit): void => {
+      let response: ResponseParts;
+      try {
+        response = toUnaryResponse(call, method, init);
+      } catch (error) {
+        return reply.takeError(error);
+      }
+      reply.take(response);
+    };
+    const takeError = (error: unknown): void => reply.takeError(error);
+    const answer: unknown = impl(call.message, call);
+    if (answer instanceof LaterAnswer) answer.tell({ take, takeError });
+    // An untyped handler may return anything.
+    else Promise.resolve(answer as MessageInit).then(take, takeError);
+  };
+}
+
+/** Returns the response for a handler's message, with the header and trailer that the handler has set. */
+function toUnaryResponse(view: HandlerContext, method: DescMethodUnary, init: MessageInit): UnaryResponse {
+  const { responseHeader: header, responseTrailer: trailer } = view;
+  return { stream: false, service: method.parent, method, header, trailer, message: create(method.output, init) };
 }
 
 function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): StreamProcedure["invoke"] {
@@ -194,18 +226,19 @@ function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
       Code.Internal,
     );
   }
-  if (call.ended !== undefined) throw call.ended;
-  if ((request as unknown) === call.view) return call.view;
+  if (call.request.ended !== undefined) throw call.request.ended;
+  const { view } = call;
+  if ((request as unknown) === view) return view;
   const { header, signal, contextValues } = request;
   if (signal.aborted) throw signal.reason;
-  return Object.assign({}, call.view, { requestHeader: header, signal, values: contextValues });
+  return Object.assign({}, view, { requestHeader: header, signal, values: contextValues });
 }
 
 /** Returns the request that a handler's call is of, whatever interceptors have put in the place of its parts. */
 export function requestOf(context: HandlerContext): AdmitRequest {
   const { call } = context as Partial<CallView>;
   if (call === undefined) throw new TypeError("a handler was called with the context of another server");
-  return call.owner;
+  return call.request;
 }
 
 async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {

@@ -4,16 +4,18 @@ import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, ty
 import { type Failure, withCode } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
-import { type createMethodCodecs, httpError } from "../protocols/index.ts";
+import { type createMethodCodecs, createProtocols } from "../protocols/index.ts";
 import { createErrorRecordWriter, compileRestRoutes, type RestOptions, type RestRoutes } from "../rest/index.ts";
 import { toConnectError, toFault } from "./call-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
 import { createProcedures } from "./create-procedures.ts";
-import { createDispatch, type Dispatch, refuse } from "./dispatch.ts";
 import { callbackFailed, createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import type { Admit, AdmitRequest, AnsweredRequest } from "./hooks.ts";
 import { type Endpoint, methodsOf } from "./endpoint.ts";
 import { createMatchTable, type MatchTable } from "./match.ts";
+import { refuseProblem } from "./refuse.ts";
+import { createServe, type Serve } from "./serve.ts";
+import type { Server } from "./server.ts";
 
 /** Options of every gateway, whatever carries its requests: those of `connectNodeAdapter`, and more. */
 export interface ServingOptions extends ConnectRouterOptions {
@@ -72,7 +74,7 @@ export interface Serving {
   /** What matches. Read anew for each request: a proxy puts another in its place. */
   readonly table: MatchTable;
   readonly limits: Limits;
-  readonly serve: Dispatch;
+  readonly serve: Serve;
   /** Answers an exchange that is wrong as HTTP. */
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
   readonly report: FaultReporter;
@@ -118,8 +120,9 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     },
   );
   const httpMethods = listMethods(restRoutes, endpoints, parsedMethods);
-  const table = createMatchTable(procedures, endpoints, restRoutes, requestPathPrefix);
-  const serve = createDispatch({
+  const protocols = createProtocols({ procedures, restRoutes, writeErrorRecord });
+  const table = createMatchTable(procedures, endpoints, protocols, requestPathPrefix);
+  const server: Server = {
     table,
     admit: options.admit,
     writeErrorRecord,
@@ -131,15 +134,12 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     report,
     defaultTimeoutMs: limits.defaultTimeoutMs > 0 ? limits.defaultTimeoutMs : undefined,
     trustedProxies,
-  });
+  };
   return {
     table,
     limits,
-    serve,
-    refuse: (exchange, problem) => {
-      const refusal = { protocol: "rest", httpStatus: problem.httpStatus, error: httpError(problem) } as const;
-      refuse(exchange, refusal, writeErrorRecord, report);
-    },
+    serve: createServe(server),
+    refuse: (exchange, problem) => refuseProblem(server, exchange, problem),
     report,
     trustedProxies,
   };

@@ -92,7 +92,6 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   if (body === undefined) return Promise.resolve(noBytes);
   return new Promise((resolve, reject) => {
     body.read(bytesMax, {
-      announcedBytes: () => 0,
       received(bytes) {
         if (bytes === undefined) reject(messageTooLarge(bytesMax));
         else resolve(bytes);

@@ -1,12 +1,12 @@
 import { type ConnectError, type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { Exchange, HeaderReader, Peer } from "../carriers/index.ts";
-import type { Protocol } from "../protocols/index.ts";
+import type { ProtocolName } from "../protocols/index.ts";
 
 /** Everything known about a request before a byte of its body is read. */
 export interface AdmitRequest {
   /** `/package.Service/Method` of the RPC that matched; `undefined` if none did. */
   readonly procedure: string | undefined;
-  readonly protocol: Protocol;
+  readonly protocol: ProtocolName;
   readonly httpMethod: string;
   /** The path template of the matched rule, or the path of the endpoint, with the prefix; otherwise `undefined`. */
   readonly httpRoute: string | undefined;
@@ -62,7 +62,7 @@ export type Admit = (request: AdmitRequest) => void | Promise<void>;
 export interface AnsweredRequest {
   /** `/package.Service/Method`, or `undefined` when the request matched no RPC. */
   readonly procedure: string | undefined;
-  readonly protocol: Protocol;
+  readonly protocol: ProtocolName;
   readonly httpMethod: string;
   /** The request target without its query. */
   readonly path: string;

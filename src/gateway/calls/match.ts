@@ -1,28 +1,27 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
-import type { Exchange, HeaderFields } from "../carriers/index.ts";
+import type { HeaderFields } from "../carriers/index.ts";
 import {
-  callerProtocol,
-  createRpcTargets,
-  findGetTarget,
-  findRpcTarget,
+  type CallTarget,
+  claimedBy,
+  type Mismatch,
   type Procedure,
   type Protocol,
-  type RpcTargets,
-  type StreamTarget,
-  type UnaryTarget,
+  type Protocols,
+  type RequestHead,
+  spelledContentType,
 } from "../protocols/index.ts";
 import { quote } from "../json/index.ts";
-import { curlHint, type RestBinding, type RestMatch, type RestRoutes } from "../rest/index.ts";
+import { curlHint } from "../rest/index.ts";
 import { type Endpoint, methodsOf } from "./endpoint.ts";
 
 /** What a request asks for, judged by its method, path and header alone. */
-export type Match = UnaryTarget | StreamTarget | EndpointTarget | Unmatched;
+export type Match = CallTarget | EndpointTarget | Unmatched;
 
 /** An {@link Endpoint} that a request asks for. */
 export interface EndpointTarget {
   readonly kind: "endpoint";
-  readonly protocol: "rest";
+  readonly protocol: Protocol;
   readonly procedure: undefined;
   readonly endpoint: Endpoint;
   /** The methods that it answers. */
@@ -41,21 +40,31 @@ export interface Unmatched {
   /** Whether nothing at all is known at this path: a `fallback` may take the request. */
   readonly unknown: boolean;
   readonly fields: HeaderFields;
+  readonly pathTemplate: undefined;
 }
 
 /** An RPC at its path. */
-class RpcPath {
+export class RpcPath {
   readonly kind = "rpc-path";
   readonly procedure: Procedure;
-  #targets: RpcTargets | undefined;
+  readonly #protocols: Protocols;
+  #targets: ReadonlyMap<string, CallTarget> | undefined;
 
-  constructor(procedure: Procedure) {
+  constructor(procedure: Procedure, protocols: Protocols) {
     this.procedure = procedure;
+    this.#protocols = protocols;
   }
 
-  /** What requests of each content type ask for there; made for the first one, because many RPCs never have any. */
-  get targets(): RpcTargets {
-    return (this.#targets ??= createRpcTargets(this.procedure));
+  /** Finds what a POST of a content type asks for there. */
+  find(contentType: string): CallTarget | undefined {
+    const targets = (this.#targets ??= this.#prepare());
+    // Nearly all clients spell it as the protocols do.
+    return targets.get(contentType) ?? targets.get(spelledContentType(contentType));
+  }
+
+  /** Prepares the targets, with the first call, because many RPCs never have any. */
+  #prepare(): ReadonlyMap<string, CallTarget> {
+    return new Map(this.#protocols.all.flatMap((protocol) => [...protocol.targetsOf(this.procedure)]));
   }
 }
 
@@ -63,9 +72,7 @@ class RpcPath {
 export interface MatchTable {
   /** RPCs and endpoints, by their exact path with the prefix. */
   readonly paths: PathIndex<RpcPath | EndpointTarget>;
-  readonly rest: RestRoutes;
-  /** The procedure of each binding. */
-  readonly procedureOf: ReadonlyMap<RestBinding, Procedure>;
+  readonly protocols: Protocols;
   readonly prefix: string;
 }
 
@@ -77,20 +84,15 @@ export interface MatchTable {
 export function createMatchTable(
   procedures: readonly Procedure[],
   endpoints: readonly Endpoint[],
-  rest: RestRoutes,
+  protocols: Protocols,
   prefix: string,
 ): MatchTable {
-  const byName = new Map(procedures.map((procedure) => [procedure.name, procedure]));
-  const procedureOf = new Map<RestBinding, Procedure>();
-  for (const binding of rest.bindings) {
-    const procedure = byName.get(binding.procedure);
-    if (procedure !== undefined) procedureOf.set(binding, procedure);
-  }
+  const { rest } = protocols;
   const paths = new PathIndex<RpcPath | EndpointTarget>([
-    ...procedures.map((procedure) => [prefix + procedure.name, new RpcPath(procedure)] as const),
-    ...endpoints.map((endpoint) => [fullPathOf(endpoint, prefix), targetOf(endpoint)] as const),
+    ...procedures.map((procedure) => [prefix + procedure.name, new RpcPath(procedure, protocols)] as const),
+    ...endpoints.map((endpoint) => [fullPathOf(endpoint, prefix), targetOf(endpoint, rest)] as const),
   ]);
-  return { paths, rest, procedureOf, prefix };
+  return { paths, protocols, prefix };
 }
 
 /** Returns the path of an endpoint with the prefix that it has. */
@@ -98,86 +100,85 @@ export function fullPathOf({ atRoot, path }: Endpoint, prefix: string): string {
   return atRoot === true ? path : prefix + path;
 }
 
-function targetOf(endpoint: Endpoint): EndpointTarget {
-  return { kind: "endpoint", protocol: "rest", procedure: undefined, endpoint, httpMethods: methodsOf(endpoint) };
+function targetOf(endpoint: Endpoint, protocol: Protocol): EndpointTarget {
+  return { kind: "endpoint", protocol, procedure: undefined, endpoint, httpMethods: methodsOf(endpoint) };
 }
 
-/** The parts of a request that its match depends on. */
-export type MatchInput = Pick<Exchange, "httpMethod" | "target" | "common">;
-
 /** Finds what a request asks for. Pure: depends only on method, target and header. */
-export function matchRequest(table: MatchTable, input: MatchInput): Match {
-  const { target } = input;
+export function matchRequest(table: MatchTable, head: RequestHead): Match {
+  const { target } = head;
+  const { protocols, prefix } = table;
   const questionMark = target.indexOf("?");
   const fullPath = questionMark < 0 ? target : target.slice(0, questionMark);
   const query = questionMark < 0 ? "" : target.slice(questionMark + 1);
   const known = table.paths.get(fullPath);
-  if (known !== undefined)
-    return known.kind === "endpoint" ? matchEndpoint(known, input) : matchRpc(known, input, query);
-  if (!fullPath.startsWith(table.prefix)) return notFound(input);
-  const path = table.prefix === "" ? fullPath : fullPath.slice(table.prefix.length);
-  const found = table.rest.match(input.httpMethod, path);
-  if (found.kind !== "binding") return unmatchedRest(found, input);
-  const { binding, captures } = found;
-  const bound = table.procedureOf.get(binding);
-  if (bound === undefined) return notFound(input);
-  if (bound.kind === "unary") return { kind: "rest", protocol: "rest", procedure: bound, binding, captures, query };
-  return { kind: "rest-stream", protocol: "rest", procedure: bound, binding, captures, query };
+  if (known?.kind === "endpoint") return matchEndpoint(protocols, known, head);
+  if (known !== undefined) return matchRpc(protocols, known, head, query);
+  if (!fullPath.startsWith(prefix)) return mismatch(protocols, head, { kind: "not-found" });
+  const path = prefix === "" ? fullPath : fullPath.slice(prefix.length);
+  for (const protocol of protocols.withPaths) {
+    const found = protocol.find(head, path, query);
+    if (found === undefined) continue;
+    return found.kind === "unary" || found.kind === "stream" ? found : mismatch(protocols, head, found);
+  }
+  return mismatch(protocols, head, { kind: "not-found" });
 }
 
-function matchEndpoint(target: EndpointTarget, input: MatchInput): Match {
+function matchEndpoint(protocols: Protocols, target: EndpointTarget, head: RequestHead): Match {
   const { httpMethods } = target;
-  return httpMethods.includes(input.httpMethod) ? target : methodNotAllowed(input, undefined, httpMethods.join(", "));
+  if (httpMethods.includes(head.httpMethod)) return target;
+  return methodNotAllowed(protocols, head, undefined, httpMethods.join(", "));
 }
 
-function unmatchedRest(found: Exclude<RestMatch, { kind: "binding" }>, input: MatchInput): Unmatched {
+function mismatch(protocols: Protocols, head: RequestHead, found: Mismatch): Unmatched {
   switch (found.kind) {
     case "method-not-allowed":
-      return methodNotAllowed(input, undefined, found.allow);
+      return methodNotAllowed(protocols, head, undefined, found.allow);
     case "not-found":
-      return notFound(input);
-    case "malformed":
-      return {
-        ...unmatched(input, 400, codedError("ERR_PATH_INVALID", found.message, Code.InvalidArgument)),
-        unknown: true,
-      };
+      return notFound(protocols, head);
+    case "malformed": {
+      const error = codedError("ERR_PATH_INVALID", found.message, Code.InvalidArgument);
+      return { ...unmatched(protocols, head, 400, error), unknown: true };
+    }
   }
 }
 
-function matchRpc({ procedure, targets }: RpcPath, input: MatchInput, query: string): Match {
+function matchRpc(protocols: Protocols, rpcPath: RpcPath, head: RequestHead, query: string): Match {
+  const { procedure } = rpcPath;
   const { httpMethods } = procedure;
-  if (!httpMethods.includes(input.httpMethod)) {
-    return methodNotAllowed(input, procedure, httpMethods.join(", "));
+  if (!httpMethods.includes(head.httpMethod)) {
+    return methodNotAllowed(protocols, head, procedure, httpMethods.join(", "));
   }
-  if (input.httpMethod === "GET" && procedure.kind === "unary") {
-    return findGetTarget(procedure, new URLSearchParams(query)) ?? unsupportedMediaType(input, procedure);
-  }
-  const contentType = input.common.contentType ?? "";
-  // Nearly all clients spell it as the protocols do.
-  const target = targets.get(contentType) ?? findRpcTarget(targets, contentType);
-  return target ?? unsupportedMediaType(input, procedure);
+  const isGet = head.httpMethod === "GET" && procedure.kind === "unary";
+  const target = isGet ? protocols.ofGet?.targetOfGet(procedure, query) : rpcPath.find(head.common.contentType ?? "");
+  return target ?? unsupportedMediaType(protocols, head, procedure);
 }
 
-function notFound(input: MatchInput): Unmatched {
-  const protocol = protocolOf(input);
+function notFound(protocols: Protocols, head: RequestHead): Unmatched {
   // To gRPC and Connect, an RPC that does not exist is unimplemented.
-  const code = protocol === "rest" ? Code.NotFound : Code.Unimplemented;
-  return { ...unmatched(input, 404, codedError("ERR_NO_ROUTE", "there is nothing at this path", code)), unknown: true };
+  const code = claimedBy(protocols, head) === protocols.rest ? Code.NotFound : Code.Unimplemented;
+  const error = codedError("ERR_NO_ROUTE", "there is nothing at this path", code);
+  return { ...unmatched(protocols, head, 404, error), unknown: true };
 }
 
-function methodNotAllowed(input: MatchInput, procedure: Procedure | undefined, allow: string): Unmatched {
-  const { httpMethod } = input;
+function methodNotAllowed(
+  protocols: Protocols,
+  head: RequestHead,
+  procedure: Procedure | undefined,
+  allow: string,
+): Unmatched {
+  const { httpMethod } = head;
   const shown = httpMethod.length <= shownMethodMax ? httpMethod : "this method";
   const error = codedError("ERR_METHOD_NOT_ALLOWED", `${shown} is not allowed here`, Code.Unimplemented);
   // RFC 9110 §15.5.6: a 405 must carry Allow.
-  return { ...unmatched(input, 405, error), procedure, fields: ["allow", allow] };
+  return { ...unmatched(protocols, head, 405, error), procedure, fields: ["allow", allow] };
 }
 
 /** Characters of the longest method that an error repeats: HTTP/2 lets one fill the whole header. */
 const shownMethodMax = 32;
 
-function unsupportedMediaType(input: MatchInput, procedure: Procedure): Unmatched {
-  return { ...unmatched(input, 415, contentTypeError(input.common.contentType, procedure)), procedure };
+function unsupportedMediaType(protocols: Protocols, head: RequestHead, procedure: Procedure): Unmatched {
+  return { ...unmatched(protocols, head, 415, contentTypeError(head.common.contentType, procedure)), procedure };
 }
 
 function contentTypeError(contentType: string | null, { kind }: Procedure): ConnectError {
@@ -190,14 +191,10 @@ function contentTypeError(contentType: string | null, { kind }: Procedure): Conn
   );
 }
 
-function unmatched(input: MatchInput, httpStatus: number, error: ConnectError): Unmatched {
-  const protocol = protocolOf(input);
-  return { kind: "unmatched", protocol, httpStatus, error, procedure: undefined, unknown: false, fields: [] };
-}
-
-function protocolOf(input: MatchInput): Protocol {
-  const { contentType, connectProtocolVersion } = input.common;
-  return callerProtocol(contentType ?? "", connectProtocolVersion !== null);
+function unmatched(protocols: Protocols, head: RequestHead, httpStatus: number, error: ConnectError): Unmatched {
+  const protocol = claimedBy(protocols, head);
+  const nothing = { procedure: undefined, unknown: false, fields: [], pathTemplate: undefined };
+  return { kind: "unmatched", protocol, httpStatus, error, ...nothing };
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, HandlerContext, StreamRequest, StreamResponse } from "@connectrpc/connect";
 import {
   afterTurn,
+  type BodyReceiver,
   concatBytes,
   type HeaderFields,
   type Interval,
@@ -9,8 +10,15 @@ import {
   startDeadline,
   startInterval,
 } from "../carriers/index.ts";
-import { oneMessage, type RequestMessages, type StreamProcedure, type StreamProtocol } from "../protocols/index.ts";
-import { Call, type CallView } from "./call.ts";
+import {
+  messageTooLarge,
+  oneMessage,
+  type RequestMessages,
+  type StreamProcedure,
+  type StreamWire,
+} from "../protocols/index.ts";
+import { CallView } from "./call-view.ts";
+import { exchangeOf, headersToSend, type ServedCall, type ServedRequest } from "./request.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** Bytes of messages collected in a turn, above which the handler is not asked for more. */
@@ -35,14 +43,18 @@ const begunErrorCodingMsMax = 30_000;
  * The messages of one turn of the event loop are sent in one write. While the client takes no more, the handler is not
  * asked for its next message. An answer that completes within a turn is sent whole.
  */
-export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
+export class StreamCall implements ServedCall, BodyReceiver {
+  readonly wire: StreamWire;
+  readonly view: CallView;
+  readonly request: ServedRequest;
+  readonly #procedure: StreamProcedure;
   #heartbeat: Interval | undefined;
   /** Stops the timer that sends the header alone. */
   #stopQuiet: (() => void) | undefined;
-  #header: Headers = this.protocol.responseHeader;
+  #header: Headers;
   /** The header as it is sent; `undefined` until it is final. */
   #headerFields: HeaderFields | undefined;
-  #trailer: Headers = this.protocol.responseTrailer;
+  #trailer: Headers;
   /** What the client streams, if it does. */
   #requests: RequestMessages | undefined;
   #messages: AsyncIterator<unknown> | undefined;
@@ -60,33 +72,62 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   /** Whether the handler is asked for its next message once there is room. */
   #waiting = false;
 
-  protected override read(): void {
-    if (this.procedure.method.methodKind === "server_streaming") super.read();
-    else this.#invoke((this.#requests = this.protocol.readMessages()));
+  constructor(request: ServedRequest, procedure: StreamProcedure, wire: StreamWire) {
+    this.request = request;
+    this.#procedure = procedure;
+    this.wire = wire;
+    this.view = new CallView(this, exchangeOf(request), procedure, wire, wire.timeoutMs);
+    this.#header = wire.responseHeader;
+    this.#trailer = wire.responseTrailer;
   }
 
-  protected override invoke(message: Message): void {
-    if (!this.done) this.#invoke(oneMessage(message));
+  start(): void {
+    this.request.begin(this, this.#procedure, this.wire.timeoutMs);
+  }
+
+  read(): void {
+    const { body } = exchangeOf(this.request);
+    if (this.#procedure.method.methodKind !== "server_streaming") {
+      this.#invoke((this.#requests = this.wire.readMessages()));
+    } else if (body === undefined || this.wire.ignoresBody === true) this.received(noBytes);
+    else body.read(this.wire.bodyLimitBytes, this, this.wire);
+  }
+
+  /** Decodes the only message of a client that does not stream. */
+  received(body: Uint8Array | undefined): void {
+    if (body === undefined) return this.request.fail(messageTooLarge(this.#procedure.options.readMaxBytes));
+    const invoke = (message: Message): void => {
+      if (!this.request.done) this.#invoke(oneMessage(message));
+    };
+    const fail = (error: unknown): void => this.request.fail(error);
+    let message: Message | Promise<Message>;
+    try {
+      message = this.wire.readMessage(body);
+    } catch (error) {
+      return fail(error);
+    }
+    if (message instanceof Promise) message.then(invoke, fail);
+    else invoke(message);
   }
 
   #invoke(messages: AsyncIterable<Message>): void {
     this.view.message = messages;
     const request = this.view as CallView & StreamRequest;
-    (async () => this.#answer(await this.procedure.invoke(request)))().catch(this.#onError);
+    (async () => this.#answer(await this.#procedure.invoke(request)))().catch(this.#onError);
   }
 
   #answer({ header, trailer, message }: StreamResponse): void {
     this.#output = message instanceof YieldedMessages ? message : undefined;
     const messages = (this.#output?.source ?? message)[Symbol.asyncIterator]();
     const endMessages = enderOf(messages);
-    if (this.done) return endMessages();
+    if (this.request.done) return endMessages();
     this.#header = header;
     this.#trailer = trailer;
     this.#messages = messages;
     this.#endMessages = endMessages;
     // Not while the client may still send, so that a mistake in what it sends has a status.
-    if (this.procedure.method.methodKind !== "server_streaming") this.#startHeartbeat();
-    else if (this.protocol.beginsQuietly === true) {
+    if (this.#procedure.method.methodKind !== "server_streaming") this.#startHeartbeat();
+    else if (this.wire.beginsQuietly === true) {
       // After the turn, which may bring what the handler waits for, however late the timer is.
       this.#stopQuiet = startDeadline(quietMs, () => afterTurn(beginCall, this));
     }
@@ -103,10 +144,10 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     }
   }
 
-  readonly #onError = (error: unknown): void => this.failHandling(error);
+  readonly #onError = (error: unknown): void => this.request.failHandling(error, this.view);
 
   readonly #onNext = (result: IteratorResult<unknown>): void => {
-    if (this.done) return;
+    if (this.request.done) return;
     let message: Message;
     try {
       if (result.done === true) {
@@ -123,7 +164,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   #encode(message: Message): void {
     try {
-      const bytes = this.protocol.encode(message);
+      const bytes = this.wire.encode(message);
       if (!(bytes instanceof Promise)) return this.#add(bytes);
       bytes.then((packed) => this.#add(packed)).catch(this.#onFault);
     } catch (error) {
@@ -131,15 +172,15 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
     }
   }
 
-  readonly #onFault = (error: unknown): void => this.failToWrite(error);
+  readonly #onFault = (error: unknown): void => this.request.failToWrite(error);
 
   #add(bytes: Uint8Array): void {
     this.#settleHeader();
-    if (this.protocol.headOnly === true) return this.#succeed();
+    if (this.wire.headOnly === true) return this.#succeed();
     this.#heartbeat?.restart();
     this.#collect(bytes);
     // The only message of an answer is sent together with its end.
-    if (this.procedure.method.methodKind === "client_streaming") return this.#pull();
+    if (this.#procedure.method.methodKind === "client_streaming") return this.#pull();
     if (!this.#flushing) {
       this.#flushing = true;
       afterTurn(flushCall, this);
@@ -155,18 +196,18 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   /** Sends the header, if nothing was sent. */
   begin(): void {
-    if (this.done || this.#begun) return;
+    if (this.request.done || this.#begun) return;
     try {
       this.#settleHeader();
     } catch (error) {
       return this.#onFault(error);
     }
-    if (this.protocol.headOnly === true) this.#succeed();
+    if (this.wire.headOnly === true) this.#succeed();
     else this.flush();
   }
 
   #startHeartbeat(): void {
-    const { heartbeat } = this.protocol;
+    const { heartbeat } = this.wire;
     if (heartbeat !== undefined) this.#heartbeat ??= startInterval(heartbeatMs, () => this.#beat(heartbeat));
   }
 
@@ -179,7 +220,7 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
 
   /** Sends what was collected in this turn, unless the call has ended. */
   flush(): void {
-    if (this.done || this.#closed) return;
+    if (this.request.done || this.#closed) return;
     try {
       this.#send();
     } catch (error) {
@@ -191,17 +232,17 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #send(): void {
     this.#flushing = false;
     if (!this.#begun) {
-      this.protocol.begin(this.#settleHeader());
+      this.wire.begin(this.#settleHeader());
       this.#begun = true;
       this.#startHeartbeat();
     }
     if (this.#pieces.length === 0) return;
-    const written = this.protocol.write(this.#takePieces());
+    const written = this.wire.write(this.#takePieces());
     if (!(written instanceof Promise)) return;
     this.#blocked = true;
     const resume = (): void => {
       this.#blocked = false;
-      if (!this.done && this.#waiting) this.#pull();
+      if (!this.request.done && this.#waiting) this.#pull();
     };
     // It cannot be compressed. If the client goes away, the call has ended before.
     const failWrite = (error: unknown): void => {
@@ -215,10 +256,10 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #settleHeader(): HeaderFields {
     if (this.#headerFields !== undefined) return this.#headerFields;
     const given = this.#header;
-    const { responseHeader } = this.protocol;
+    const { responseHeader } = this.wire;
     // An error is answered with the call's own header where the one that was given cannot be sent.
     this.#header = responseHeader;
-    return (this.#headerFields = this.protocol.headerToSend(this.toSend(given, responseHeader)));
+    return (this.#headerFields = this.wire.headerToSend(headersToSend(given, responseHeader)));
   }
 
   #takePieces(): Uint8Array {
@@ -232,44 +273,43 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
   #succeed(): void {
     let written: void | Promise<void>;
     try {
-      written = this.#close(this.toSend(this.#trailer, this.protocol.responseTrailer), undefined);
+      written = this.#close(headersToSend(this.#trailer, this.wire.responseTrailer), undefined);
     } catch (error) {
       return this.#onFault(error);
     }
     this.#closed = true;
-    this.succeed(written);
+    this.request.succeed(written);
   }
 
   /** Sends what was collected, and the end. */
   #close(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
     const header = this.#settleHeader();
-    if (!this.#begun) return this.protocol.answer(header, this.#takePieces(), trailer, error);
+    if (!this.#begun) return this.wire.answer(header, this.#takePieces(), trailer, error);
     this.#send();
-    return this.protocol.end(trailer, error);
+    return this.wire.end(trailer, error);
   }
 
-  protected override writeError(error: ConnectError): void | Promise<void> {
+  writeError(error: ConnectError): void | Promise<void> {
     if (this.#begun && this.#closed) return this.#breakOff();
     const pieces = this.#pieces;
-    const written = this.#close(this.protocol.responseTrailer, error);
+    const written = this.#close(this.wire.responseTrailer, error);
     this.#closed = true;
     // Called again, it sends the same messages.
     this.#pieces = pieces;
     return written;
   }
 
-  protected override get errorCodingMsMax(): number {
-    return this.#begun ? begunErrorCodingMsMax : super.errorCodingMsMax;
+  get errorCodingMsMax(): number | undefined {
+    return this.#begun ? begunErrorCodingMsMax : undefined;
   }
 
   /** Lets the client see that the body is incomplete, because no error can be put behind it. */
   #breakOff(): void {
-    this.exchange.reset();
-    this.protocol.release?.();
+    exchangeOf(this.request).reset();
+    this.wire.release?.();
   }
 
-  protected override end(error: ConnectError | undefined): void {
-    super.end(error);
+  ended(): void {
     this.#stopQuiet?.();
     this.#heartbeat?.stop();
     this.#requests?.close?.();
@@ -286,7 +326,8 @@ export class StreamCall extends Call<StreamProcedure, StreamProtocol> {
  */
 export function beginAnswer(context: HandlerContext): void {
   if (!("call" in context) || context.protocolName === "rest") return;
-  if (context.call instanceof StreamCall) afterTurn(beginCall, context.call);
+  const { call } = context as CallView;
+  if (call instanceof StreamCall) afterTurn(beginCall, call);
 }
 
 function flushCall(call: StreamCall): void {

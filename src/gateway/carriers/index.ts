@@ -34,6 +34,6 @@ export {
   urlTooLong,
 } from "./http-problem.ts";
 export { defaultLimits, defaultReadMaxBytes, type Limits, unreadBodyBytesMax } from "./limits.ts";
-export { type BodyReceiver, type BodySource, type IncomingBody, RequestBody } from "./request-body.ts";
+export { type BodyHints, type BodyReceiver, type BodySource, type IncomingBody, RequestBody } from "./request-body.ts";
 export { authorityOf, readRequestTarget } from "./request-target.ts";
 export { afterTurn, type Interval, startDeadline, startInterval, timerMsMax } from "./timers.ts";

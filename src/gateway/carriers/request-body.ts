@@ -17,15 +17,19 @@ export interface BodySource {
 /** The side of a {@link RequestBody} that its carrier sees. */
 export type IncomingBody = Pick<RequestBody, "onData" | "onEnd" | "isAwaited" | "isFull">;
 
-/** Receives a whole body. */
-export interface BodyReceiver {
+/** What helps to read a whole body. */
+export interface BodyHints {
   /** Whether no program gets to see the body, as {@link ownPiece} may then know. */
   readonly isUnseen?: boolean;
   /**
-   * Returns the length that a body announces in its first piece; 0 if it announces none. Only a hint: memory is set
-   * aside for it in proportion to what has arrived.
+   * Returns the length that a body announces in its first piece; 0 if it announces none. Memory is set aside for it in
+   * proportion to what has arrived.
    */
-  announcedBytes(firstPiece: Uint8Array): number;
+  announcedBytes?(firstPiece: Uint8Array): number;
+}
+
+/** Receives a whole body. */
+export interface BodyReceiver {
   /** @param body - `undefined` when it exceeds the limit */
   received(body: Uint8Array | undefined): void;
   /**
@@ -40,6 +44,7 @@ export interface BodyReceiver {
 interface WholeRead {
   readonly receiver: BodyReceiver;
   readonly limitBytes: number;
+  readonly hints: BodyHints;
   /** `undefined` before the first piece. */
   body: CollectedBytes | undefined;
 }
@@ -87,7 +92,7 @@ export class RequestBody {
    * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds `limitBytes`. If the client
    * goes away first, or is answered, the receiver is told so, or not at all.
    */
-  read(limitBytes: number, receiver: BodyReceiver): void {
+  read(limitBytes: number, receiver: BodyReceiver, hints: BodyHints = noHints): void {
     if (this.#isCut) return receiver.dropped?.(this.#problem);
     const held = this.#held;
     if (this.#announcedBytes > limitBytes || (held?.byteLength ?? 0) > limitBytes) return receiver.received(undefined);
@@ -95,7 +100,7 @@ export class RequestBody {
     const before = held?.takeAll();
     if (before !== undefined) this.#source.consumed(before.byteLength);
     if (this.ended) return receiver.received(before ?? noBytes);
-    this.#whole = { receiver, limitBytes, body: undefined };
+    this.#whole = { receiver, limitBytes, hints, body: undefined };
     if (before === undefined) this.#source.startBody();
     else this.#collect(this.#whole, before);
   }
@@ -188,7 +193,7 @@ export class RequestBody {
     } else if (whole.body === undefined && last) {
       // The whole body in one piece, as most bodies are. Streams of node's tell only later that a piece was the last.
       this.#whole = undefined;
-      const own = ownPiece(piece, whole.receiver.isUnseen);
+      const own = ownPiece(piece, whole.hints.isUnseen);
       this.pass(whole.receiver, own);
       return own === piece;
     } else {
@@ -199,10 +204,13 @@ export class RequestBody {
   }
 
   #collect(whole: WholeRead, piece: Uint8Array): void {
-    whole.body ??= new CollectedBytes(this.#announcedBytes || whole.receiver.announcedBytes(piece), whole.limitBytes);
+    const { hints, limitBytes } = whole;
+    whole.body ??= new CollectedBytes(this.#announcedBytes || (hints.announcedBytes?.(piece) ?? 0), limitBytes);
     whole.body.add(piece);
   }
 }
+
+const noHints: BodyHints = {};
 
 /** Bytes of a body that are held before its carrier reads no more of it. */
 // As much as is read from a socket at once.

@@ -40,7 +40,7 @@ export function createFetchHandler(serving: Serving): FetchHandler {
     }
     if (problem !== undefined) refuse(exchange, problem);
     else if (exchange.isBodyRead) refuse(exchange, bodyWasRead());
-    else serve(exchange, withoutGrpc(match), () => contextValues);
+    else serve(exchange, withoutGrpc(match, serving), () => contextValues);
     return await exchange.response;
   };
 }
@@ -55,9 +55,11 @@ function problemOf({ common, host, target }: FetchExchange, limits: Limits): Htt
  * Returns the match, or a refusal of gRPC, which ends every answer with trailers (gRPC over HTTP/2, "Responses"): a
  * `Response` has no place for them.
  */
-function withoutGrpc(match: Match): Match {
-  if (match.protocol !== "grpc" || match.kind === "unmatched") return match;
+function withoutGrpc(match: Match, { table }: Serving): Match {
+  if (match.protocol.name !== "grpc" || match.kind === "unmatched") return match;
   const error = codedError("ERR_CONTENT_TYPE", "gRPC cannot be served here, gRPC-Web can", Code.InvalidArgument);
   const { procedure } = match;
-  return { kind: "unmatched", protocol: "rest", httpStatus: 415, error, procedure, unknown: false, fields: [] };
+  const { rest: protocol } = table.protocols;
+  const nothing = { unknown: false, fields: [], pathTemplate: undefined };
+  return { kind: "unmatched", protocol, httpStatus: 415, error, procedure, ...nothing };
 }

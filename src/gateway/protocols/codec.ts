@@ -5,9 +5,17 @@ import { codedError } from "../errors/index.ts";
 import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
 import { noBytes, toUtf8 } from "../carriers/index.ts";
 import { createJsonMessageWriter, type ReadJsonOptions, readJson } from "../json/index.ts";
-import type { RpcFormat } from "./content-type.ts";
 
-/** Converts between messages and bytes, in one of the two formats. */
+/** A format in which RPC protocols write messages: its name, and what reads and writes it. */
+export interface Format {
+  /** The name in content types, `application/grpc+proto`, and in the query of Connect, `encoding=proto`. */
+  readonly name: string;
+  /** Whether it is text, whose content types may have a charset. */
+  readonly isText: boolean;
+  createCodec(method: DescMethod, options: UniversalHandlerOptions, jsonRules: ReadJsonOptions): Codec;
+}
+
+/** Converts between messages and bytes, in one format. */
 export interface Codec {
   /** Whether no program gets to see the bytes of messages, because they are passed on. */
   readonly isUnseen?: boolean;
@@ -26,16 +34,32 @@ export interface Codec {
   envelopeOf?(message: Message): Uint8Array | undefined;
 }
 
-/** The codecs of one RPC, which decode requests and encode responses. */
-export type MethodCodecs = Readonly<Record<RpcFormat, Codec>>;
+const proto: Format = {
+  name: "proto",
+  isText: false,
+  createCodec: (method, options) => new BinaryCodec(method, options),
+};
 
-/** Creates the codecs of an RPC from Connect's options. JSON is read strictly, by `json/`. */
+/** JSON is read strictly, by `json/`. */
+const json: Format = {
+  name: "json",
+  isText: true,
+  createCodec: (method, options, jsonRules) => new JsonCodec(method, options, jsonRules),
+};
+
+/** The formats of RPC protocols; the first is meant by a content type that names none, such as `application/grpc`. */
+export const formats: readonly [Format, ...Format[]] = [proto, json];
+
+/** The codecs of one RPC, which decode requests and encode responses, by the names of their formats. */
+export type MethodCodecs = ReadonlyMap<string, Codec>;
+
+/** Creates the codecs of an RPC from Connect's options. */
 export function createMethodCodecs(
   method: DescMethod,
   options: UniversalHandlerOptions,
   jsonRules: ReadJsonOptions,
 ): MethodCodecs {
-  return { binary: new BinaryCodec(method, options), json: new JsonCodec(method, options, jsonRules) };
+  return new Map(formats.map((format) => [format.name, format.createCodec(method, options, jsonRules)]));
 }
 
 /** Like {@link JsonCodec}, makes what reads and writes with its first call: of many RPCs, a process may serve few. */

@@ -9,21 +9,60 @@ import {
 } from "@connectrpc/connect/protocol-connect";
 import { codedError } from "../errors/index.ts";
 import { concatBytes, type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../carriers/index.ts";
-import type { ResponseParts, UnaryProtocol } from "./call-protocol.ts";
 import type { Codec } from "./codec.ts";
 import { messageTooLarge } from "./compression.ts";
-import type { RpcFormat } from "./content-type.ts";
+import { spell, type Spelling, spelledContentType } from "./content-type.ts";
 import { decompressInTurn } from "./decompress-in-turn.ts";
 import { writeEnvelope } from "./envelope.ts";
 import { EnvelopedCall, type Encodings, negotiateEncodings } from "./enveloped-call.ts";
 import { appendOwnMetadata, metadataFields, withoutMetadata } from "./error-metadata.ts";
 import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
-import type { Procedure, UnaryProcedure } from "./procedure.ts";
+import type { Procedure, UnaryProcedure, ResponseParts } from "./procedure.ts";
+import type { CallTarget, Protocol, UnaryWire } from "./protocol.ts";
+import { createRpcTarget } from "./target.ts";
 import { readConnectTimeout } from "./timeouts.ts";
 
+/** The Connect protocol (https://connectrpc.com/docs/protocol). */
+export const connect: Protocol = {
+  name: "connect",
+  hasHttpStatus: true,
+  targetsOf(procedure) {
+    if (procedure.options.connect === false) return [];
+    return [...procedure.codecs].map(([format, codec]) => {
+      const isUnary = procedure.kind === "unary";
+      const [contentType, spelling] = spell(`application/${isUnary ? "" : "connect+"}${format}`, codec);
+      if (isUnary) return [contentType, unaryTarget(procedure, spelling, undefined)];
+      return [contentType, createRpcTarget(connect, procedure, (e) => new ConnectStream(e, procedure, spelling))];
+    });
+  },
+  targetOfGet(procedure, query) {
+    const parameters = new URLSearchParams(query);
+    const format = parameters.get("encoding") ?? "";
+    const codec = procedure.codecs.get(format);
+    return codec && unaryTarget(procedure, spell(`application/${format}`, codec)[1], parameters);
+  },
+  claims({ common: { contentType, connectProtocolVersion } }) {
+    return connectProtocolVersion !== null || contentType?.toLowerCase().startsWith("application/connect+") === true;
+  },
+  refuse(exchange, { httpStatus, error, fields, target }) {
+    if (target?.kind === "stream") {
+      // Clients look for the error of a stream in the message that ends it alone ("Streaming-Response").
+      const contentType = spelledContentType(exchange.common.contentType ?? "");
+      return exchange.answer(200, ["content-type", contentType], endOfStream(new Headers(), error));
+    }
+    const body = errorToJsonBytes(error, undefined);
+    exchange.answer(httpStatus, [...jsonHeader, ...fields, ...metadataFields(error)], body);
+  },
+};
+
+/** @param query - the query of a GET, which holds the message; `undefined` for POST */
+function unaryTarget(procedure: UnaryProcedure, spelling: Spelling, query: URLSearchParams | undefined): CallTarget {
+  const open = (exchange: Exchange): UnaryWire => new ConnectUnary(exchange, procedure, spelling, query);
+  return { kind: "unary", protocol: connect, procedure, pathTemplate: undefined, open };
+}
+
 /** A unary call of the Connect protocol: POST, and GET for RPCs without side effects. */
-export class ConnectUnary implements UnaryProtocol {
-  readonly protocol = "connect";
+class ConnectUnary implements UnaryWire {
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
   readonly bodyLimitBytes: number;
@@ -39,7 +78,7 @@ export class ConnectUnary implements UnaryProtocol {
   #isUncoded = false;
 
   /** @param query - the query of a GET, which holds the message; `undefined` for POST */
-  constructor(exchange: Exchange, procedure: UnaryProcedure, format: RpcFormat, query: URLSearchParams | undefined) {
+  constructor(exchange: Exchange, procedure: UnaryProcedure, spelling: Spelling, query: URLSearchParams | undefined) {
     const { options } = procedure;
     const sent = query === undefined ? exchange.common.contentEncoding : query.get("compression");
     const accepted = exchange.get("accept-encoding");
@@ -47,13 +86,13 @@ export class ConnectUnary implements UnaryProtocol {
     this.requestHeader = new LazyHeaders(exchange.fields);
     this.#exchange = exchange;
     this.#procedure = procedure;
-    this.#codec = procedure.codecs[format];
+    this.#codec = spelling.codec;
     this.#query = query;
     this.#encodings = negotiateEncodings(options.acceptCompression, sent, accepted, "accept-encoding");
     this.timeoutMs = timeout.timeoutMs;
     this.problem = versionProblem(exchange, procedure, query) ?? this.#encodings.problem ?? timeout.error;
     this.bodyLimitBytes = options.readMaxBytes;
-    const contentType = format === "binary" ? protoHeader : jsonHeader;
+    const { contentType } = spelling;
     const { acceptFields } = this.#encodings;
     this.#headerFields = acceptFields.length === 0 ? contentType : [...contentType, ...acceptFields];
     this.responseHeader = new LazyHeaders(this.#headerFields);
@@ -99,18 +138,16 @@ export class ConnectUnary implements UnaryProtocol {
 }
 
 /** A streaming call of the Connect protocol. Its body ends with an envelope for trailer and error. */
-export class ConnectStream extends EnvelopedCall {
-  readonly protocol = "connect";
+class ConnectStream extends EnvelopedCall {
   readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
 
-  constructor(exchange: Exchange, procedure: Procedure, format: RpcFormat) {
+  constructor(exchange: Exchange, procedure: Procedure, spelling: Spelling) {
     const { acceptCompression, maxTimeoutMs } = procedure.options;
     const sent = exchange.get("connect-content-encoding");
     const accepted = exchange.get("connect-accept-encoding");
-    super(exchange, procedure, format, {
+    super(exchange, procedure, spelling, {
       encodings: negotiateEncodings(acceptCompression, sent, accepted, "connect-accept-encoding"),
       timeout: readConnectTimeout(exchange.common, maxTimeoutMs),
-      contentType: ["content-type", streamContentType(format)],
       encodingName: "connect-content-encoding",
       problem: versionProblem(exchange, procedure, undefined),
     });
@@ -142,20 +179,6 @@ function versionProblem(
   return codedError("ERR_PROTOCOL", 'the header Connect-Protocol-Version must be "1"', Code.InvalidArgument);
 }
 
-/**
- * Answers a Connect stream that never became a call: status 200, with the error in the message that ends the stream,
- * the only place where clients look for it (Connect protocol, "Streaming-Response").
- */
-export function refuseConnectStream(exchange: Exchange, format: RpcFormat, error: ConnectError): void {
-  exchange.answer(200, ["content-type", streamContentType(format)], endOfStream(new Headers(), error));
-}
-
-/** Answers any other Connect request that never became a call. */
-export function refuseConnect(exchange: Exchange, httpStatus: number, error: ConnectError, fields: HeaderFields): void {
-  exchange.answer(httpStatus, [...jsonHeader, ...fields, ...metadataFields(error)], errorToJsonBytes(error, undefined));
-}
-
-const protoHeader: HeaderFields = prepareHeaderFields("content-type", "application/proto");
 const jsonHeader: HeaderFields = prepareHeaderFields("content-type", "application/json");
 
 /** Adds the trailer, which unary calls of Connect send as header fields with a prefix. */
@@ -174,10 +197,6 @@ function messageOfQuery(query: URLSearchParams): Uint8Array {
   } catch {
     throw codedError("ERR_PROTOCOL", "the parameter message is not valid base64", Code.InvalidArgument);
   }
-}
-
-function streamContentType(format: RpcFormat): string {
-  return `application/connect+${format === "binary" ? "proto" : "json"}`;
 }
 
 function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {

@@ -1,67 +1,55 @@
-import type { Protocol } from "./call-protocol.ts";
+import { type HeaderFields, prepareHeaderFields } from "../carriers/index.ts";
+import { type Codec, formats, type MethodCodecs } from "./codec.ts";
 
-/** How the messages of an RPC are written: in protobuf's binary format, or in JSON. */
-export type RpcFormat = "binary" | "json";
+/**
+ * Returns a content type as the protocols spell it: media types are case-insensitive, and formats of text may have a
+ * charset of UTF-8 (RFC 9110 §8.3).
+ */
+export function spelledContentType(value: string): string {
+  return value.toLowerCase().replace(utf8OfText, "$1");
+}
 
-/** The meaning of the content type of an RPC request. */
-export interface RpcContentType {
-  readonly protocol: "connect" | "grpc" | "grpc-web";
-  readonly format: RpcFormat;
-  /** Whether it is a stream of the Connect protocol. */
-  readonly stream: boolean;
-  /** Whether the body is base64, as in gRPC-Web text. */
-  readonly text: boolean;
+const textNames = formats.filter(({ isText }) => isText).map(({ name }) => name);
+const utf8OfText = new RegExp(`(${textNames.join("|")}); ?charset="?utf-?8"?$`);
+
+/** How the messages of a call are written: by which codec, and the content type of the answer, as a header field. */
+export interface Spelling {
+  readonly codec: Codec;
+  readonly contentType: HeaderFields;
 }
 
 /**
- * Reads the content type of an RPC request; `undefined` for one that no protocol has.
- *
- * Media types are case-insensitive, and JSON may have a charset of UTF-8 (RFC 9110 §8.3).
+ * Returns the content types of a protocol that adds the format, such as `application/grpc+json`, each with how the call
+ * is written. Without a format, the first one is meant.
  */
-export function readRpcContentType(value: string): RpcContentType | undefined {
-  return rpcContentTypes.get(value.toLowerCase().replace(charsetOfJson, "json"));
+export function spellingsOf(base: string, codecs: MethodCodecs): (readonly [contentType: string, Spelling])[] {
+  const spelled = [...codecs].map(([format, codec]) => spell(`${base}+${format}`, codec));
+  const [first] = spelled;
+  return first === undefined ? [] : [[base, first[1]], ...spelled];
 }
 
-const charsetOfJson = /json; ?charset="?utf-?8"?$/;
-
-function entry(
-  value: string,
-  protocol: RpcContentType["protocol"],
-  format: RpcContentType["format"],
-  { stream = false, text = false } = {},
-): [string, RpcContentType] {
-  return [value, { protocol, format, stream, text }];
+/** Returns a content type with how a call is written that has it. */
+export function spell(contentType: string, codec: Codec): readonly [contentType: string, Spelling] {
+  return [contentType, { codec, contentType: fieldOf(contentType) }];
 }
 
-/** The content types of RPCs as the protocols spell them; {@link readRpcContentType} reads other spellings. */
-export const rpcContentTypes: ReadonlyMap<string, RpcContentType> = new Map([
-  entry("application/proto", "connect", "binary"),
-  entry("application/json", "connect", "json"),
-  entry("application/connect+proto", "connect", "binary", { stream: true }),
-  entry("application/connect+json", "connect", "json", { stream: true }),
-  entry("application/grpc", "grpc", "binary"),
-  entry("application/grpc+proto", "grpc", "binary"),
-  entry("application/grpc+json", "grpc", "json"),
-  entry("application/grpc-web", "grpc-web", "binary"),
-  entry("application/grpc-web+proto", "grpc-web", "binary"),
-  entry("application/grpc-web+json", "grpc-web", "json"),
-  entry("application/grpc-web-text", "grpc-web", "binary", { text: true }),
-  entry("application/grpc-web-text+proto", "grpc-web", "binary", { text: true }),
-  entry("application/grpc-web-text+json", "grpc-web", "json", { text: true }),
-]);
+const fields = new Map<string, HeaderFields>();
 
-/** Returns the content type of a refusal of gRPC or gRPC-Web: the client's own, as far as it is known. */
-export function refusalContentType(sent: string | null): string {
+/** Returns the same field for the same content type, so that carriers encode it once. There are some twenty. */
+function fieldOf(contentType: string): HeaderFields {
+  let field = fields.get(contentType);
+  if (field === undefined) fields.set(contentType, (field = prepareHeaderFields("content-type", contentType)));
+  return field;
+}
+
+/**
+ * Returns the content type of a refusal: the client's own, as far as it is known.
+ *
+ * @param bases - the content types of the protocol without a format, longer ones first
+ */
+export function refusalContentType(sent: string | null, bases: readonly [string, ...string[]]): string {
   const [type = ""] = (sent ?? "").toLowerCase().split(";");
-  const [, base = "application/grpc", format = ""] =
-    /^(application\/grpc(?:-web(?:-text)?)?)(\+(?:proto|json)$)?/.exec(type) ?? [];
-  return base + format;
-}
-
-/** Returns the protocol in which to answer a request that matches nothing. */
-export function callerProtocol(contentType: string, hasConnectVersion: boolean): Protocol {
-  const type = contentType.toLowerCase();
-  if (type.startsWith("application/grpc-web")) return "grpc-web";
-  if (type.startsWith("application/grpc")) return "grpc";
-  return hasConnectVersion || type.startsWith("application/connect+") ? "connect" : "rest";
+  const base = bases.find((known) => type.startsWith(known)) ?? bases[0];
+  const format = formats.find(({ name }) => type === `${base}+${name}`);
+  return format === undefined ? base : type;
 }

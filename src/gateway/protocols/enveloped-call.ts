@@ -4,9 +4,8 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { codedError } from "../errors/index.ts";
 import { type Exchange, type HeaderFields, noBytes } from "../carriers/index.ts";
 import { quote } from "../json/index.ts";
-import type { CallProtocol, Protocol, ResponseParts, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
 import type { Codec } from "./codec.ts";
-import type { RpcFormat } from "./content-type.ts";
+import type { Spelling } from "./content-type.ts";
 import { decompressInTurn } from "./decompress-in-turn.ts";
 import {
   compressedFlag,
@@ -20,15 +19,14 @@ import {
 import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
 import { readMessages } from "./message-splitter.ts";
 import { negotiateCoding, readAccept } from "./negotiation.ts";
-import type { Procedure } from "./procedure.ts";
+import type { Procedure, ResponseParts } from "./procedure.ts";
+import type { StreamWire, UnaryWire } from "./protocol.ts";
 import { noTimeout, readGrpcTimeout, type Timeout } from "./timeouts.ts";
 
 /** The header of a call with envelopes, as it was read. */
 export interface EnvelopedHeader {
   readonly encodings: Encodings;
   readonly timeout: Timeout;
-  /** The content type of the answer, as a header field. */
-  readonly contentType: HeaderFields;
   /** The name of the field that says how the messages of the answer are compressed. */
   readonly encodingName: string;
   /** What is wrong with the header besides encodings and time-out. */
@@ -36,11 +34,7 @@ export interface EnvelopedHeader {
 }
 
 /** Reads the header of a call of gRPC or gRPC-Web. */
-export function readGrpcHeader(
-  { common }: Exchange,
-  { options }: Procedure,
-  contentType: HeaderFields,
-): EnvelopedHeader {
+export function readGrpcHeader({ common }: Exchange, { options }: Procedure): EnvelopedHeader {
   const { grpcEncoding, grpcAcceptEncoding } = common;
   const encodings = negotiateEncodings(
     options.acceptCompression,
@@ -49,12 +43,11 @@ export function readGrpcHeader(
     "grpc-accept-encoding",
   );
   const timeout = common.grpcTimeout === null ? noTimeout : readGrpcTimeout(common, options.maxTimeoutMs);
-  return { encodings, timeout, contentType, encodingName: "grpc-encoding" };
+  return { encodings, timeout, encodingName: "grpc-encoding" };
 }
 
 /** A call whose messages have envelopes: every call of gRPC and gRPC-Web, and the streams of Connect. */
-export abstract class EnvelopedCall implements CallProtocol, UnaryProtocol, StreamProtocol {
-  abstract readonly protocol: Protocol;
+export abstract class EnvelopedCall implements UnaryWire, StreamWire {
   abstract readonly responseTrailer: LazyHeaders;
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
@@ -67,13 +60,13 @@ export abstract class EnvelopedCall implements CallProtocol, UnaryProtocol, Stre
   protected readonly codec: Codec;
   protected readonly encodings: Encodings;
 
-  constructor(exchange: Exchange, procedure: Procedure, format: RpcFormat, header: EnvelopedHeader) {
-    const { encodings, timeout, contentType, encodingName, problem } = header;
+  constructor(exchange: Exchange, procedure: Procedure, { codec, contentType }: Spelling, header: EnvelopedHeader) {
+    const { encodings, timeout, encodingName, problem } = header;
     const { response, acceptFields } = encodings;
     const encodingFields = response === undefined ? acceptFields : [encodingName, response.name];
     this.exchange = exchange;
     this.procedure = procedure;
-    this.codec = procedure.codecs[format];
+    this.codec = codec;
     this.encodings = encodings;
     this.timeoutMs = timeout.timeoutMs;
     this.problem = problem ?? encodings.problem ?? timeout.error;

@@ -2,23 +2,55 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../carriers/index.ts";
-import { refusalContentType, type RpcFormat } from "./content-type.ts";
+import { refusalContentType, type Spelling, spellingsOf } from "./content-type.ts";
 import { trailerFlag, writeEnvelope } from "./envelope.ts";
 import { EnvelopedCall, readGrpcHeader } from "./enveloped-call.ts";
 import { setStatus, statusOk } from "./grpc.ts";
 import { decodeGrpcWebText, decodeTextPieces, encodeGrpcWebText, grpcWebTextBytes } from "./grpc-web-text.ts";
 import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
 import type { Procedure } from "./procedure.ts";
+import type { Protocol } from "./protocol.ts";
+import { createRpcTarget } from "./target.ts";
+
+const baseType = "application/grpc-web";
+const textType = "application/grpc-web-text";
+
+/** gRPC-Web (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md). */
+export const grpcWeb: Protocol = {
+  name: "grpc-web",
+  hasHttpStatus: false,
+  targetsOf(procedure) {
+    if (procedure.options.grpcWeb === false) return [];
+    return [baseType, textType].flatMap((base) =>
+      spellingsOf(base, procedure.codecs).map(([contentType, spelling]) => {
+        const open = (e: Exchange): GrpcWebCall => new GrpcWebCall(e, procedure, spelling, base === textType);
+        return [contentType, createRpcTarget(grpcWeb, procedure, open)] as const;
+      }),
+    );
+  },
+  claims({ common: { contentType } }) {
+    return contentType?.toLowerCase().startsWith(baseType) === true;
+  },
+  refuse(exchange, { error }) {
+    const contentType = refusalContentType(exchange.common.contentType, [textType, baseType]);
+    const trailer = new LazyHeaders([]);
+    setStatus(trailer, error);
+    const body = trailerEnvelope(trailer);
+    exchange.answer(
+      200,
+      ["content-type", contentType],
+      contentType.startsWith(textType) ? encodeGrpcWebText(body) : body,
+    );
+  },
+};
 
 /** A call of gRPC-Web, binary or base64 text: gRPC with its trailer section at the end of the body. */
-export class GrpcWebCall extends EnvelopedCall {
-  readonly protocol = "grpc-web";
+class GrpcWebCall extends EnvelopedCall {
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
   readonly #text: boolean;
 
-  constructor(exchange: Exchange, procedure: Procedure, format: RpcFormat, text: boolean) {
-    const contentType = `${text ? textContentType : "application/grpc-web"}+${format === "binary" ? "proto" : "json"}`;
-    super(exchange, procedure, format, readGrpcHeader(exchange, procedure, ["content-type", contentType]));
+  constructor(exchange: Exchange, procedure: Procedure, spelling: Spelling, text: boolean) {
+    super(exchange, procedure, spelling, readGrpcHeader(exchange, procedure));
     this.#text = text;
     if (text) this.bodyLimitBytes = grpcWebTextBytes(this.bodyLimitBytes);
   }
@@ -58,17 +90,6 @@ export class GrpcWebCall extends EnvelopedCall {
   }
 }
 
-/** Answers a gRPC-Web request that never became a call. */
-export function refuseGrpcWeb(exchange: Exchange, error: ConnectError): void {
-  const contentType = refusalContentType(exchange.common.contentType);
-  const trailer = new LazyHeaders([]);
-  setStatus(trailer, error);
-  const body = trailerEnvelope(trailer);
-  const text = contentType.startsWith(textContentType);
-  exchange.answer(200, ["content-type", contentType], text ? encodeGrpcWebText(body) : body);
-}
-
-const textContentType = "application/grpc-web-text";
 // The end of nearly every answer: an envelope with "grpc-status: 0".
 const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
 

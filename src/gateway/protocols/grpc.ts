@@ -1,22 +1,44 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Exchange, type HeaderFields, prepareHeaderFields } from "../carriers/index.ts";
-import type { ResponseParts } from "./call-protocol.ts";
-import { refusalContentType, type RpcFormat } from "./content-type.ts";
+import { refusalContentType, type Spelling, spellingsOf } from "./content-type.ts";
 import { envelopePrefix } from "./envelope.ts";
 import { EnvelopedCall, readGrpcHeader } from "./enveloped-call.ts";
 import { appendOwnMetadata, withoutMetadata } from "./error-metadata.ts";
 import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
-import type { Procedure } from "./procedure.ts";
+import type { Procedure, ResponseParts } from "./procedure.ts";
+import type { Protocol } from "./protocol.ts";
+import { createRpcTarget } from "./target.ts";
+
+const baseType = "application/grpc";
+
+/** gRPC over HTTP/2 (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
+export const grpc: Protocol = {
+  name: "grpc",
+  hasHttpStatus: false,
+  targetsOf(procedure) {
+    if (procedure.options.grpc === false) return [];
+    return spellingsOf(baseType, procedure.codecs).map(([contentType, spelling]) => {
+      return [contentType, createRpcTarget(grpc, procedure, (e) => new GrpcCall(e, procedure, spelling))];
+    });
+  },
+  claims({ common: { contentType } }) {
+    return contentType?.toLowerCase().startsWith(baseType) === true;
+  },
+  /** In the form that is called `Trailers-Only`. */
+  refuse(exchange, { error }) {
+    const trailer = new LazyHeaders(["content-type", refusalContentType(exchange.common.contentType, [baseType])]);
+    setStatus(trailer, error);
+    exchange.answer(200, trailer.fields);
+  },
+};
 
 /** A call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read its trailers. */
-export class GrpcCall extends EnvelopedCall {
-  readonly protocol = "grpc";
+class GrpcCall extends EnvelopedCall {
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
 
-  constructor(exchange: Exchange, procedure: Procedure, format: RpcFormat) {
-    const contentType = format === "binary" ? protoHeader : jsonHeader;
-    super(exchange, procedure, format, readGrpcHeader(exchange, procedure, contentType));
+  constructor(exchange: Exchange, procedure: Procedure, spelling: Spelling) {
+    super(exchange, procedure, spelling, readGrpcHeader(exchange, procedure));
   }
 
   override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
@@ -55,19 +77,9 @@ export class GrpcCall extends EnvelopedCall {
   }
 }
 
-/** Answers a gRPC request that never became a call, in the form that gRPC over HTTP/2 calls `Trailers-Only`. */
-export function refuseGrpc(exchange: Exchange, error: ConnectError): void {
-  const trailer = new LazyHeaders(["content-type", refusalContentType(exchange.common.contentType)]);
-  setStatus(trailer, error);
-  exchange.answer(200, trailer.fields);
-}
-
 /** Bytes from which a message is sent as it is, after its prefix, instead of being copied into an envelope. */
 // 64 KiB: below, a piece and its frame cost as much as the copy.
 const uncopiedBytesMin = 64 * 1024;
-
-const protoHeader: HeaderFields = prepareHeaderFields("content-type", "application/grpc+proto");
-const jsonHeader: HeaderFields = prepareHeaderFields("content-type", "application/grpc+json");
 
 /** The trailer of a gRPC answer that succeeded, unless the handler adds to it. */
 export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");

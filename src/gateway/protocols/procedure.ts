@@ -1,21 +1,39 @@
-import type { DescMessage, DescMethodStreaming, DescMethodUnary, Message, MessageInitShape } from "@bufbuild/protobuf";
-import type { HandlerContext, StreamRequest, StreamResponse, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import type { DescMessage, DescMethodStreaming, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  ConnectRouterOptions,
+  HandlerContext,
+  StreamRequest,
+  StreamResponse,
+  UnaryRequest,
+  UnaryResponse,
+} from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { MethodCodecs } from "./codec.ts";
-import type { RpcContentType } from "./content-type.ts";
 
 /** One RPC of the user's routes, with everything prepared before the first call. */
 export type Procedure = UnaryProcedure | StreamProcedure;
+
+/** Connect's options of an RPC, with those of its router. */
+export type ProcedureOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
+
+/** What is written of a response. */
+export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer">;
+
+/** Takes what a handler answers. Never throws. */
+export interface Reply {
+  /** Takes the response, which an untyped interceptor may have made of anything. */
+  take(response: ResponseParts): void;
+  /** Takes what went wrong instead. */
+  takeError(thrown: unknown): void;
+}
 
 /** The common parts of both kinds of procedures. */
 interface AnyProcedure {
   /** `/package.Service/Method` */
   readonly name: string;
-  /** Which protocols of Connect's its calls may use. */
-  readonly speaks: Readonly<Record<RpcContentType["protocol"], boolean>>;
   /** The HTTP methods of its calls. */
   readonly httpMethods: readonly string[];
-  readonly options: UniversalHandlerOptions;
+  readonly options: ProcedureOptions;
   readonly codecs: MethodCodecs;
 }
 
@@ -26,10 +44,8 @@ export type MessageInit = MessageInitShape<DescMessage>;
 export interface UnaryProcedure extends AnyProcedure {
   readonly kind: "unary";
   readonly method: DescMethodUnary;
-  /** Runs the interceptors and the handler; `undefined` where there are no interceptors. */
-  readonly intercept: ((request: UnaryRequest) => Promise<UnaryResponse>) | undefined;
-  /** The handler alone. */
-  readonly handle: (message: Message, context: HandlerContext) => MessageInit | Promise<MessageInit>;
+  /** Runs the interceptors, if there are any, and the handler. What it throws is as what the reply is told. */
+  readonly run: (call: UnaryRequest & HandlerContext, reply: Reply) => void;
 }
 
 /** An RPC with a stream in at least one direction. */

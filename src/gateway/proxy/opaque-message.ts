@@ -3,7 +3,7 @@ import type { ConnectRouterOptions } from "@connectrpc/connect";
 import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
 import { markSingleUse } from "../carriers/index.ts";
 import type { ClientCodec } from "../client/index.ts";
-import { createMethodCodecs, envelopeAround, type MethodCodecs } from "../protocols/index.ts";
+import { type Codec, createMethodCodecs, envelopeAround, type MethodCodecs } from "../protocols/index.ts";
 import { unfitAnswer } from "./upstream-errors.ts";
 
 /**
@@ -47,25 +47,27 @@ function envelopeOf(message: unknown): Uint8Array | undefined {
 export function createServerCodecs(
   ...[method, options, jsonRules]: Parameters<typeof createMethodCodecs>
 ): MethodCodecs {
-  const { binary, json } = createMethodCodecs(method, options, jsonRules);
+  const codecs = createMethodCodecs(method, options, jsonRules);
   const decode = createAnswerDecoder(method, options.binaryOptions);
   const { typeName } = method.input;
   const isSeen = options.interceptors.length > 0;
-  return {
-    binary: {
-      isUnseen: !isSeen,
-      decode: (bytes, isEnveloped) => toOpaque(typeName, bytes, isEnveloped),
-      // An interceptor may answer with a message of its own.
-      encode: (message) => (message instanceof OpaqueMessage ? message.bytes : binary.encode(message)),
-      // No test can tell: without it, an envelope is made anew.
-      envelopeOf: (message) => {
-        const envelope = envelopeOf(message);
-        // Interceptors may keep a message; nobody else sees it once it is sent.
-        return isSeen || envelope === undefined ? envelope : markSingleUse(envelope);
-      },
+  const toProxied = (name: string, codec: Codec): Codec =>
+    name === "proto"
+      ? passOn(codec)
+      : { decode: codec.decode.bind(codec), encode: (message) => codec.encode(decode(message)) };
+  const passOn = (codec: Codec): Codec => ({
+    isUnseen: !isSeen,
+    decode: (bytes, isEnveloped) => toOpaque(typeName, bytes, isEnveloped),
+    // An interceptor may answer with a message of its own.
+    encode: (message) => (message instanceof OpaqueMessage ? message.bytes : codec.encode(message)),
+    // No test can tell: without it, an envelope is made anew.
+    envelopeOf: (message) => {
+      const envelope = envelopeOf(message);
+      // Interceptors may keep a message; nobody else sees it once it is sent.
+      return isSeen || envelope === undefined ? envelope : markSingleUse(envelope);
     },
-    json: { decode: (bytes) => json.decode(bytes), encode: (message) => json.encode(decode(message)) },
-  };
+  });
+  return new Map([...codecs].map(([name, codec]) => [name, toProxied(name, codec)]));
 }
 
 /** Creates the codec for the upstream of a proxied RPC, which takes what came as bytes, and messages that were decoded. */

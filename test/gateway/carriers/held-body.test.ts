@@ -21,7 +21,7 @@ test.each([
   const body = new RequestBody({ startBody: () => {}, consumed: () => {} }, 0);
   body.onData(new Uint8Array(bytes), true);
   const received: (number | undefined)[] = [];
-  body.read(10, { announcedBytes: () => 0, received: (whole) => received.push(whole?.byteLength) });
+  body.read(10, { received: (whole) => received.push(whole?.byteLength) });
   expect(received).toEqual([read]);
 });
 

@@ -120,7 +120,7 @@ describe("what came of a body on one connection is not what came on another one 
 
 function readWhole(body: RequestBody, length: number): Promise<Uint8Array> {
   const whole = Promise.withResolvers<Uint8Array>();
-  body.read(length, { announcedBytes: () => 0, received: (bytes = Buffer.of()) => whole.resolve(bytes) });
+  body.read(length, { received: (bytes = Buffer.of()) => whole.resolve(bytes) });
   return whole.promise;
 }
 

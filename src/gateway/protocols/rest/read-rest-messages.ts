@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { type Exchange, noBytes } from "../../carriers/index.ts";
 import type { RequestStream } from "../../rest/index.ts";
-import type { RequestMessages } from "../call-protocol.ts";
+import type { RequestMessages } from "../protocol.ts";
 import { decodesPieces, type PieceDecompression } from "../compression.ts";
 import { goneAway } from "../http-error.ts";
 import { type MessageSplitter, readMessages } from "../message-splitter.ts";

@@ -1,11 +1,11 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type HeaderFields, noBytes } from "../../carriers/index.ts";
-import type { StreamProtocol } from "../call-protocol.ts";
+import type { StreamWire } from "../protocol.ts";
 import { RestStream } from "./rest-stream.ts";
 
 /** A stream of bytes, in google.api.HttpBody messages. Once some are sent, only a reset can report an error. */
-export class RestByteStream extends RestStream implements StreamProtocol {
+export class RestByteStream extends RestStream implements StreamWire {
   #contentType: string | undefined;
   /** The length that the handler has announced, and the field that says so. */
   #length: number | undefined;

@@ -2,11 +2,11 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codedError } from "../../errors/index.ts";
 import { type HeaderFields, noBytes } from "../../carriers/index.ts";
-import type { StreamProtocol } from "../call-protocol.ts";
+import type { StreamWire } from "../protocol.ts";
 import { RestUnary } from "./rest-unary.ts";
 
 /** A client-streaming call made through its `google.api.http` rule. Answered with one message, like a unary call. */
-export class RestClientStream extends RestUnary implements StreamProtocol {
+export class RestClientStream extends RestUnary implements StreamWire {
   #header: Headers = this.responseHeader;
   #response: Message | undefined;
 

@@ -4,19 +4,19 @@ import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../car
 import { type ErrorRecordWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
 import { encodesPieces, type PieceEncoder } from "../compression.ts";
 import { negotiateCoding, negotiateType } from "../negotiation.ts";
-import type { StreamProtocol } from "../call-protocol.ts";
+import type { StreamWire } from "../protocol.ts";
 import { RestStream } from "./rest-stream.ts";
-import type { RestStreamTarget } from "./rest-target.ts";
+import type { RestSelection } from "./rest-target.ts";
 
 /** A stream of messages in JSON: lines, one array, or Server-Sent Events. */
-export class RestMessageStream extends RestStream implements StreamProtocol {
+export class RestMessageStream extends RestStream implements StreamWire {
   readonly heartbeat: Uint8Array | undefined;
   readonly beginsQuietly = true;
   readonly #form: StreamForm;
   #messages = 0;
   #encoder: PieceEncoder | undefined;
 
-  constructor(exchange: Exchange, target: RestStreamTarget, writeErrorRecord: ErrorRecordWriter) {
+  constructor(exchange: Exchange, target: RestSelection, writeErrorRecord: ErrorRecordWriter) {
     super(exchange, target, writeErrorRecord);
     this.#form = negotiateType(exchange.get("accept"), streamFormsOf(target.binding.streamInResults));
     this.heartbeat = this.#form.heartbeat;

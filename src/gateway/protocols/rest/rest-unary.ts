@@ -5,22 +5,21 @@ import { type ErrorRecordWriter, errorWithHttpStatus, httpStatusOf } from "../..
 import { readRestMessages } from "./read-rest-messages.ts";
 import { restTrailerOf, withAnswerMetadata, withRequestMetadata } from "./grpc-metadata.ts";
 import { chosenStatus, toRestHeader } from "./response-header.ts";
-import { type Exchange, type HeaderFields, noBytes, statusesWithoutBody } from "../../carriers/index.ts";
+import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
 import { negotiateCoding, readContentCoding } from "../negotiation.ts";
 import { decompressInTurn } from "../decompress-in-turn.ts";
 import { ownMetadata } from "../error-metadata.ts";
 import { areUntouched, LazyHeaders } from "../lazy-headers.ts";
-import type { RequestMessages, ResponseParts, UnaryProtocol } from "../call-protocol.ts";
+import type { ResponseParts } from "../procedure.ts";
+import type { RequestMessages, UnaryWire } from "../protocol.ts";
 import { decodesPieces } from "../compression.ts";
 import type { RestSelection } from "./rest-target.ts";
 import { readRestTimeout } from "../timeouts.ts";
 
 /** A unary call made through its `google.api.http` rule. */
-export class RestUnary implements UnaryProtocol {
-  readonly protocol = "rest";
+export class RestUnary implements UnaryWire {
   readonly timeoutMs: number | undefined;
-  problem: unknown;
-  message: Message | undefined;
+  readonly problem: unknown;
   readonly ignoresBody: boolean;
   readonly bodyLimitBytes: number;
   readonly requestHeader: LazyHeaders;
@@ -35,7 +34,7 @@ export class RestUnary implements UnaryProtocol {
 
   constructor(exchange: Exchange, target: RestSelection, writeErrorRecord: ErrorRecordWriter) {
     const { procedure, binding } = target;
-    const { acceptCompression, maxTimeoutMs, readMaxBytes, requestGate } = procedure.options;
+    const { acceptCompression, maxTimeoutMs, readMaxBytes } = procedure.options;
     const { contentType, contentEncoding, expect } = exchange.common;
     const { fields } = exchange;
     this.requestHeader = new LazyHeaders(binding.usesGrpcMetadata ? withRequestMetadata(fields) : fields);
@@ -47,26 +46,18 @@ export class RestUnary implements UnaryProtocol {
     this.bodyLimitBytes = readMaxBytes;
     const timeout = readRestTimeout(exchange.common, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
-    this.problem = timeout.error;
+    let problem = timeout.error;
     this.ignoresBody = binding.bodyFormat.kind === "ignored";
     const hasBody = exchange.body !== undefined && !this.ignoresBody;
     // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
-    if (hasBody && expect !== null) this.problem ??= binding.bodyProblem(contentType, false);
+    if (hasBody && expect !== null) problem ??= binding.bodyProblem(contentType, false);
     if (hasBody && contentEncoding !== null) {
       const isReadable = binding.takesStream ? decodesPieces : () => true;
       this.#coding = readCoding(contentEncoding, acceptCompression.filter(isReadable));
-      this.problem ??= this.#coding.problem;
+      problem ??= this.#coding.problem;
     }
-    if (binding.takesStream) this.problem ??= binding.bodyProblem(contentType, !hasBody);
-    if (hasBody || binding.takesStream || this.problem !== undefined) return;
-    // The URL holds the whole message. It is not read before a gate has let the call pass, nor after the deadline.
-    if (requestGate === undefined && timeout.timeoutMs !== 0) {
-      try {
-        this.message = this.#decode(noBytes);
-      } catch (error) {
-        this.problem = error;
-      }
-    }
+    if (binding.takesStream) problem ??= binding.bodyProblem(contentType, !hasBody);
+    this.problem = problem;
   }
 
   #decode(body: Uint8Array): Message {

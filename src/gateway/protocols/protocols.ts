@@ -1,0 +1,39 @@
+import { connect } from "./connect.ts";
+import { grpc } from "./grpc.ts";
+import { grpcWeb } from "./grpc-web.ts";
+import type { Protocol, ProtocolParts, RequestHead } from "./protocol.ts";
+import { createRest } from "./rest/rest.ts";
+
+/** The protocols that a gateway speaks. The last one claims every request that no other does. */
+export function createProtocols(parts: ProtocolParts): Protocols {
+  const rest = createRest(parts);
+  const all = [grpcWeb, grpc, connect, rest];
+  return { all, rest, ofGet: all.find(hasTargetsOfGet), withPaths: all.filter(hasPaths) };
+}
+
+/** The protocols of a gateway. */
+export interface Protocols {
+  readonly all: readonly Protocol[];
+  /** The protocol of whatever is no call. */
+  readonly rest: Protocol;
+  /** The protocol of calls by GET at the path of an RPC. */
+  readonly ofGet: WithGet | undefined;
+  /** Those that have paths of their own. */
+  readonly withPaths: readonly WithPaths[];
+}
+
+type WithGet = Protocol & Required<Pick<Protocol, "targetOfGet">>;
+type WithPaths = Protocol & Required<Pick<Protocol, "find">>;
+
+function hasTargetsOfGet(protocol: Protocol): protocol is WithGet {
+  return protocol.targetOfGet !== undefined;
+}
+
+function hasPaths(protocol: Protocol): protocol is WithPaths {
+  return protocol.find !== undefined;
+}
+
+/** Returns the protocol in which to answer a request that matches nothing. */
+export function claimedBy({ all, rest }: Protocols, head: RequestHead): Protocol {
+  return all.find((protocol) => protocol.claims(head)) ?? rest;
+}
