@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ContextValues, HandlerContext } from "@connectrpc/connect";
 import type { Exchange } from "../carriers/index.ts";
-import type { LazyHeaders, Procedure, Wire } from "../protocols/index.ts";
+import type { LazyHeaders, Rpc, Wire } from "../protocols/index.ts";
 import type { AdmitRequest } from "./hooks.ts";
 
 /** The request that a call is of, as the call shows it to programs. */
@@ -48,7 +48,7 @@ export class CallView implements HandlerContext {
   constructor(
     call: ViewedCall,
     { httpMethod, url }: Exchange,
-    { method, kind }: Procedure,
+    { method, kind }: Rpc,
     wire: Wire,
     timeoutMs: number | undefined,
   ) {

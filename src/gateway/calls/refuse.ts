@@ -5,25 +5,26 @@ import { curlHint } from "../rest/index.ts";
 import type { Server } from "./server.ts";
 
 /**
- * Answers a request that never becomes a call, in the form of its protocol. Never throws: an answer that cannot be written
- * resets the exchange and is reported.
+ * Answers a request that never becomes a call, in the form of its protocol. Never throws: a response that cannot be
+ * written resets the exchange and is reported.
  */
 export function refuse(
-  { table, writeErrorRecord }: Pick<Server, "table" | "writeErrorRecord">,
+  { routes: { protocols } }: Pick<Server, "routes">,
   exchange: Exchange,
   protocol: Protocol,
   refusal: Refusal,
   report: (error: unknown, failure: Failure) => void,
 ): void {
-  const { httpStatus, fields, procedure } = refusal;
+  const { httpStatus, fields, rpc } = refusal;
   const wrongMethod = httpStatus === 405;
-  const noCall = procedure !== undefined && (wrongMethod || httpStatus === 415);
+  const isNotRpcCall = rpc !== undefined && (wrongMethod || httpStatus === 415);
   try {
-    if (noCall && writeErrorRecord.isDefault && !isPerson(exchange)) exchange.answer(httpStatus, fields, noBytes);
-    // A wrong method is an error of HTTP, and matches no RPC even where there is one at the path.
-    else if (wrongMethod)
-      wrongMethodOf(protocol, table.protocols.rest).refuse(exchange, { ...refusal, procedure: undefined });
-    else protocol.refuse(exchange, refusal);
+    if (isNotRpcCall && protocols.hasDefaultErrors && !looksLikeCurl(exchange)) {
+      exchange.answer(httpStatus, fields, noBytes);
+    } else if (wrongMethod) {
+      // A wrong method is an error of HTTP, and matches no RPC even where there is one at the path.
+      wrongMethodOf(protocol, protocols.rest).refuse(exchange, { ...refusal, rpc: undefined });
+    } else protocol.refuse(exchange, refusal);
   } catch (error) {
     exchange.reset();
     report(error, { errorCode: "ERR_ANSWER_FAILED", what: "a refusal could not be written" });
@@ -33,8 +34,8 @@ export function refuse(
 /** Answers an exchange that is wrong as HTTP, as REST does. Never throws. */
 export function refuseProblem(server: Server, exchange: Exchange, problem: HttpProblem): void {
   const { httpStatus } = problem;
-  const refusal = { httpStatus, error: httpError(problem), fields: [], procedure: undefined, target: undefined };
-  refuse(server, exchange, server.table.protocols.rest, refusal, server.report);
+  const refusal = { httpStatus, error: httpError(problem), fields: [], rpc: undefined, target: undefined };
+  refuse(server, exchange, server.routes.protocols.rest, refusal, server.report);
 }
 
 function wrongMethodOf(protocol: Protocol, rest: Protocol): Protocol {
@@ -46,6 +47,6 @@ function wrongMethodOf(protocol: Protocol, rest: Protocol): Protocol {
  * Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default the status
  * alone says that this was not a call; none of them posts a form or no content type.
  */
-function isPerson({ httpMethod, common: { contentType } }: Exchange): boolean {
+function looksLikeCurl({ httpMethod, common: { contentType } }: Exchange): boolean {
   return httpMethod === "POST" && (contentType === null || curlHint(contentType) !== "");
 }

@@ -10,53 +10,48 @@ import {
   startDeadline,
 } from "../carriers/index.ts";
 import { codedError, type Failure } from "../errors/index.ts";
-import {
-  goneAway,
-  httpError,
-  type LazyHeaders,
-  type Procedure,
-  type ProtocolName,
-  type Wire,
-} from "../protocols/index.ts";
+import { goneAway, httpError, type LazyHeaders, type Rpc, type ProtocolName, type Wire } from "../protocols/index.ts";
 import { httpStatusOf } from "../rest/index.ts";
 import type { Client } from "../trusted-proxies/index.ts";
 import { Answered } from "./answered.ts";
-import { completed, takeFault, toConnectError, toFault } from "./call-error.ts";
-import { CallValues } from "./call-values.ts";
+import { completed, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
+import { CallValues } from "./context-values.ts";
 import { CallView } from "./call-view.ts";
-import { unserved, unwritten } from "./faults.ts";
+import { requestFailed, responseNotWritten } from "./faults.ts";
 import type { AdmitRequest } from "./hooks.ts";
-import { fullPathOf, type Match } from "./match.ts";
+import { fullPathOf, type Target } from "./routes.ts";
 import { refuse } from "./refuse.ts";
 import type { Server } from "./server.ts";
 
-/** A call as its request sees it: what reads it, answers it with an error, and learns that it has ended. */
+/** A call as its request sees it. */
 export interface ServedCall {
   readonly wire: Wire;
   readonly view: CallView;
-  /** Reads the request, once everything has let it pass. Throws HttpProblem if the program has read the body before. */
+  /** Reads the request, once nothing stands in the way. Throws HttpProblem if the application has consumed the body. */
   read(): void;
-  /** Answers with an error. Called once more if that takes too long: then it is not coded, or the answer breaks off. */
+  /**
+   * Responds with an error. Called a second time when compressing the error takes too long; the second call sends it
+   * uncompressed or aborts the response.
+   */
   writeError(error: ConnectError): void | Promise<void>;
-  /** Milliseconds until it is called again. */
+  /** Milliseconds until {@link writeError} is called again. */
   readonly errorCodingMsMax?: number | undefined;
-  /** Called when the call has ended, however it ended. */
+  /** Called when the call has ended, for whatever reason. */
   ended?(): void;
 }
 
-/** Milliseconds that the error of an answer may take to be coded: far more than what gzip takes for a megabyte. */
+/** Milliseconds that the error of a response may take to be compressed: far more than what gzip takes for a megabyte. */
 const errorCodingMsMaxDefault = 1000;
 
-/** Returns the exchange of a request. No member of it, because hooks get the request and must not answer it. */
+/** Returns the exchange of a request. Not a member, because hooks receive the request and must not respond to it. */
 export let exchangeOf: (request: ServedRequest) => Exchange;
 /** Returns the server of a request. */
 export let serverOf: (request: ServedRequest) => Server;
 
 /**
- * One request, from its header to its answer: what hooks see of it ({@link AdmitRequest}), and how it ends.
+ * One request, from its header to its response: what hooks see of it ({@link AdmitRequest}), and how it ends.
  *
- * It is settled by whichever comes first: the answer, the deadline, or the client going away. The steps between are in
- * `serve.ts`.
+ * It ends once: by its response, its deadline, or when the client goes away. The steps before that are in `serve.ts`.
  */
 export class ServedRequest implements AdmitRequest, AbortReceiver {
   static {
@@ -64,7 +59,7 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
     serverOf = (request) => request.#server;
   }
 
-  readonly match: Match;
+  readonly target: Target;
   readonly procedure: string | undefined;
   readonly stream: boolean;
   readonly authorization: string | null;
@@ -74,27 +69,27 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
   done = false;
   /** Why {@link signal} aborted, or would have if it had been read; `undefined` until then. */
   ended: unknown;
-  /** Is told of that, as the listeners of {@link signal} are. */
+  /** Called then, like the listeners of {@link signal}. */
   endListener: { handleEvent(): void } | undefined;
   readonly #server: Server;
   readonly #exchange: Exchange;
-  /** The call that the request has become; `undefined` before, and for whatever is no call. */
+  /** The call that the request has become; `undefined` before, and if it becomes none. */
   #call: ServedCall | undefined;
   /** When the request began; 0 if there is no `onAnswer`. */
   readonly #startMs: number;
-  /** The client that trusted proxies name; `undefined` until it is asked for, and without such proxies. */
-  #tracedClient: Client | undefined;
+  /** The client that trusted proxies name; `undefined` until first use, and without such proxies. */
+  #trustedClient: Client | undefined;
   #controller: AbortController | undefined;
   #stopDeadline: (() => void) | undefined;
   #ignoreShutdown: (() => void) | undefined;
 
-  constructor(server: Server, exchange: Exchange, match: Match) {
+  constructor(server: Server, exchange: Exchange, target: Target) {
     const { authorization, xRequestId } = exchange.common;
     this.#server = server;
     this.#exchange = exchange;
-    this.match = match;
-    this.procedure = match.procedure?.name;
-    this.stream = match.kind === "stream";
+    this.target = target;
+    this.procedure = target.rpc?.name;
+    this.stream = target.kind === "stream";
     this.authorization = authorization;
     this.xRequestId = xRequestId;
     this.connection = exchange.connection;
@@ -107,7 +102,7 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
   }
 
   get protocol(): ProtocolName {
-    return this.match.protocol.name;
+    return this.target.protocol.name;
   }
 
   get peer(): Peer {
@@ -130,14 +125,14 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
 
   /** The path template of the matched rule, or the path of the endpoint, with the prefix of the gateway. */
   get httpRoute(): string | undefined {
-    const { match } = this;
-    const { prefix } = this.#server.table;
-    if (match.kind === "endpoint") return fullPathOf(match.endpoint, prefix);
-    return match.pathTemplate === undefined ? undefined : prefix + match.pathTemplate;
+    const { target } = this;
+    const { prefix } = this.#server.routes;
+    if (target.kind === "endpoint") return fullPathOf(target.endpoint, prefix);
+    return target.pathTemplate === undefined ? undefined : prefix + target.pathTemplate;
   }
 
   get #client(): Client | undefined {
-    return (this.#tracedClient ??= this.#server.trustedProxies?.clientOf(this.#exchange.peer, this.#exchange));
+    return (this.#trustedClient ??= this.#server.trustedProxies?.clientOf(this.#exchange.peer, this.#exchange));
   }
 
   addToAnswer(name: string, value: string): void {
@@ -145,7 +140,7 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
     this.#exchange.addedFields = [...this.#exchange.addedFields, name, value];
   }
 
-  /** Aborts when the call ends, however it ends, or when the server shuts down. */
+  /** Aborts when the call ends, for whatever reason, or when the server shuts down. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -154,27 +149,22 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
     return this.#controller.signal;
   }
 
-  /** Returns the milliseconds that a call has; `undefined` for no limit. */
-  timeoutOf({ timeoutMs }: Wire, { kind }: Procedure): number | undefined {
-    return timeoutMs ?? (kind === "unary" ? this.#server.defaultTimeoutMs : undefined);
-  }
-
-  /** Becomes a call, which ends by its answer, its deadline, or when the client goes away. */
-  begin(call: ServedCall, { options }: Procedure, timeoutMs: number | undefined): void {
+  /** Begins a call, which ends by its response, its deadline, or when the client goes away. */
+  begin(call: ServedCall, { options }: Rpc, timeoutMs: number | undefined): void {
     const { shutdownSignal, requestGate } = options;
     const { problem } = call.wire;
     this.#call = call;
     if (this.#exchange.aborted) return this.#abandon(goneAway());
     this.#exchange.abortReceiver = this;
-    if (shutdownSignal !== undefined) this.#heedShutdown(shutdownSignal);
+    if (shutdownSignal !== undefined) this.#abortOnShutdown(shutdownSignal);
     if (problem !== undefined) return this.fail(problem);
     if (timeoutMs === 0) return this.#expire();
     // Rounded up, because less than a millisecond is still some time.
     if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(Math.ceil(timeoutMs), () => this.#expire());
     if (requestGate === undefined) return this.#read(call);
     // Connect's request gate, which decides before the body is read.
-    const asked = (async () => await requestGate(call.view))();
-    asked.then(
+    const passed = (async () => await requestGate(call.view))();
+    passed.then(
       () => {
         if (!this.done) this.#read(call);
       },
@@ -190,10 +180,10 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
     }
   }
 
-  /** Ends the request as a success once its answer is written, which takes time only if it is compressed. */
+  /** Ends the request as a success once its response is written, which is asynchronous only if it is compressed. */
   succeed(written: void | Promise<void>): void {
     if (!(written instanceof Promise)) return this.settle(undefined);
-    // What comes while the answer is being coded, or because that has failed, is an error, and sent at once.
+    // An error while the response is being compressed, or because that has failed, is sent uncompressed.
     this.#call?.wire.giveUpCoding?.();
     written.then(
       () => this.settle(undefined),
@@ -206,24 +196,24 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
     if (!this.done) this.fail(this.#server.toError(thrown, context));
   }
 
-  /** Ends the call because its answer cannot be written: the client learns that, but not why. */
+  /** Ends the call because its response cannot be written: the client learns that, but not why. */
   failToWrite(error: unknown): void {
-    if (!this.done) this.fail(toFault(error, unwritten));
+    if (!this.done) this.fail(toFault(error, responseNotWritten));
   }
 
-  /** Ends the request, and answers with an error. */
+  /** Ends the request, and responds with an error. */
   fail(thrown: unknown): void {
     if (this.done) return;
-    const error = toConnectError(thrown, unserved);
+    const error = toConnectError(thrown, requestFailed);
     const call = this.#call;
     if (call === undefined) return this.refuse(error, httpStatusOf(error), []);
     this.#end(error);
-    this.#failing(error);
+    this.#reportError(error);
     // The error cannot be written, for example because its details do not serialize.
     const giveUp = (fault: unknown): void => {
       this.#exchange.reset();
       call.wire.release?.();
-      this.report(fault, unwritten);
+      this.report(fault, responseNotWritten);
     };
     let written: void | Promise<void> = undefined;
     try {
@@ -231,9 +221,9 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
     } catch (fault) {
       giveUp(fault);
     }
-    // Settled after writing, so that the status of the answer can be read.
+    // Settled after writing, so that the status of the response can be read.
     if (!(written instanceof Promise)) return this.#settled(error);
-    // A coding of the program's own may never end, and no deadline and no client ends this call any more.
+    // A compression of the program may never end, and neither the deadline nor the client ends this call any more.
     const late = Promise.withResolvers<void>();
     const stop = startDeadline(call.errorCodingMsMax ?? errorCodingMsMaxDefault, late.resolve);
     const uncoded = late.promise.then(() => {
@@ -246,19 +236,18 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
       .finally(stop);
   }
 
-  /** Ends a request that is no call, and answers with an error. */
+  /** Ends a request that is not a call, and responds with an error. */
   refuse(error: ConnectError, httpStatus: number, fields: readonly string[]): void {
-    const { match } = this;
+    const { target } = this;
     this.done = true;
-    this.#failing(error);
-    const { procedure, kind } = match;
-    const target = kind === "unary" || kind === "stream" ? match : undefined;
-    const refusal = { error, httpStatus, fields, procedure, target };
-    refuse(this.#server, this.#exchange, match.protocol, refusal, (fault, failure) => this.report(fault, failure));
+    this.#reportError(error);
+    const isCall = target.kind === "unary" || target.kind === "stream";
+    const refusal = { error, httpStatus, fields, rpc: target.rpc, target: isCall ? target : undefined };
+    refuse(this.#server, this.#exchange, target.protocol, refusal, (fault, failure) => this.report(fault, failure));
     this.#settled(error);
   }
 
-  /** Ends the request with an answer that was written, or without any. */
+  /** Ends the request, with a response that was written or without any. */
   settle(error: ConnectError | undefined): void {
     // Writing an answer may end its stream, which reports back before this runs.
     if (this.done) return;
@@ -279,8 +268,8 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
     this.fail(codedError("ERR_DEADLINE_EXCEEDED", "the operation timed out", Code.DeadlineExceeded));
   }
 
-  /** Aborts the signal when the server shuts down: a handler that heeds it stops early, any other may still finish. */
-  #heedShutdown(shutdown: AbortSignal): void {
+  /** Aborts the signal when the server shuts down: a handler that listens stops early, any other may still finish. */
+  #abortOnShutdown(shutdown: AbortSignal): void {
     const abort = (): void => this.#abort(shutdown.reason);
     if (shutdown.aborted) return abort();
     shutdown.addEventListener("abort", abort);
@@ -304,14 +293,14 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
     this.endListener?.handleEvent();
   }
 
-  /** Tells of an error before it is answered, and of the fault behind it, if there is one. */
-  #failing(error: ConnectError): void {
+  /** Calls `onError` before the response, and reports the fault behind the error, if there is one. */
+  #reportError(error: ConnectError): void {
     this.#server.onError?.(this, error);
     const fault = takeFault(error);
     if (fault !== undefined) this.report(fault.thrown, fault.failure);
   }
 
-  /** Reports a fault, after `onError`, which may have given the answer the id of its request. */
+  /** Reports a fault, after `onError`, which may have added the id of the request to the response. */
   report(error: unknown, failure: Failure): void {
     const { procedure, contextValues } = this;
     this.#server.report(error, failure, { procedure, requestId: requestIdOf(this.#exchange), contextValues });
@@ -320,7 +309,7 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
   #settled(error: ConnectError | undefined): void {
     const { onAnswer } = this.#server;
     if (onAnswer === undefined) return;
-    // A carrier writes nothing to a client that has gone away, which is not always told of before.
+    // Nothing is written to a client that has gone away, which may not have been noticed before.
     const outcome = error === undefined && this.#exchange.httpStatus === 0 ? goneAway() : error;
     onAnswer(new Answered(this, this.#exchange, outcome, performance.now() - this.#startMs));
   }
@@ -329,13 +318,13 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
 /**
  * Returns a header or trailer as it is sent: the call's own, or a copy of what an interceptor has put in its place.
  *
- * @throws TypeError for what is no list of fields, or has a name that no field may have (RFC 9110 §5.1)
+ * @throws TypeError for a value that is not a list of fields, or has an invalid name (RFC 9110 §5.1)
  */
 export function headersToSend(given: Headers, own: LazyHeaders): Headers {
   return given === own ? own : new Headers([...given]);
 }
 
-/** The header of a request as the program gets it: it can be read, while an exchange could also be answered. */
+/** The header of a request as the program gets it: read-only, while an exchange could also be answered. */
 class RequestHeader implements HeaderReader {
   readonly #exchange: Exchange;
 
@@ -348,15 +337,15 @@ class RequestHeader implements HeaderReader {
   }
 }
 
-/** What the gateway says of content and connection itself; two of one would be none (RFC 9110 §5.3). */
+/** What the gateway itself writes about content and connection; a second field would invalidate the first (RFC 9110 §5.3). */
 const ownFields =
   /^(?:connection|content-(?:encoding|length|type)|date|keep-alive|proxy-connection|trailer|transfer-encoding|upgrade)$/i;
 
-/** Returns the id by which the client knows a request: that of its answer, or else the one that it has sent. */
+/** Returns the id by which the client knows a request: that of the response, or else the one that it has sent. */
 function requestIdOf({ addedFields, common }: Exchange): string | undefined {
   const requestId = readHeaderField(addedFields, "x-request-id") ?? common.xRequestId;
   return requestId !== null && printableId.test(requestId) ? requestId : undefined;
 }
 
-// Whoever sends an id must not be able to write lines of a log with it, or long ones.
+// A client must not be able to write lines of a log with its id, or long ones.
 const printableId = /^[!-~]{1,128}$/;

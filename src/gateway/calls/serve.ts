@@ -1,74 +1,70 @@
 /**
- * The way of a request, from its header to its answer:
+ * The way of a request, from its header to its response:
  *
- *     match → announce → admit → open → read → decode → run → write
+ *     find its target → announce → admit → open → read → decode → run → write
  *
  * Each step below calls the next one as soon as it can; a promise is made only where something must be waited for,
- * because it costs as much as a step. Whatever goes wrong ends in `request.fail`, which answers with an error.
- * Streams part from this way at `open`, and go on in `stream-call.ts`.
+ * because it costs as much as a step. Whatever goes wrong ends in `request.fail`, which responds with an error.
+ * Streams leave this way at `open` and continue in `serve-stream.ts`.
  */
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";
-import { type BodyReceiver, type Exchange, noBytes, toUtf8 } from "../carriers/index.ts";
-import {
-  goneAway,
-  messageTooLarge,
-  type Reply,
-  type ResponseParts,
-  type UnaryProcedure,
-  type UnaryWire,
-} from "../protocols/index.ts";
+import { type Exchange, toUtf8 } from "../carriers/index.ts";
+import { goneAway, type Reply, type ResponseParts, type UnaryRpc, type UnaryWire } from "../protocols/index.ts";
+import type { UnaryTarget } from "../protocols/index.ts";
+import { CallView } from "./call-view.ts";
 import { answerPreflight } from "./cors.ts";
 import { type Endpoint, type EndpointAnswer, EndpointExchange } from "./endpoint.ts";
 import { idempotencyFieldKey } from "./hooks.ts";
-import { CallView } from "./call-view.ts";
-import { type Match, matchRequest } from "./match.ts";
+import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedCall, ServedRequest, serverOf } from "./request.ts";
+import { findTarget, type Target } from "./routes.ts";
+import { serveStream } from "./serve-stream.ts";
 import type { Server } from "./server.ts";
-import { StreamCall } from "./stream-call.ts";
 
 /**
- * Serves one exchange. Never throws: a carrier could only end the connection, and a mounted handler the process.
+ * Serves one exchange. Never throws: an HTTP server could only close the connection, and a mounted handler exit the
+ * process.
  *
- * @param match - what the exchange asks for, if the caller has found that out already
- * @param createValues - returns the initial context values; what it throws is answered like a refusal of `admit`
+ * @param target - what the request asks for, if the caller has already found it
+ * @param createValues - returns the initial context values; what it throws is handled like a refusal of `admit`
  */
-export type Serve = (exchange: Exchange, match?: Match, createValues?: () => ContextValues | undefined) => void;
-
-/** Creates the function that serves one exchange. */
-export function createServe(server: Server): Serve {
-  return (exchange, match = matchRequest(server.table, exchange), createValues) => {
-    const request = new ServedRequest(server, exchange, match);
-    try {
-      if (createValues !== undefined) request.contextValues = createValues() ?? request.contextValues;
-      announce(request);
-    } catch (error) {
-      request.fail(error);
-    }
-  };
+export function serve(
+  server: Server,
+  exchange: Exchange,
+  target: Target = findTarget(server.routes, exchange),
+  createValues?: () => ContextValues | undefined,
+): void {
+  const request = new ServedRequest(server, exchange, target);
+  try {
+    if (createValues !== undefined) request.contextValues = createValues() ?? request.contextValues;
+    announce(request);
+  } catch (error) {
+    request.fail(error);
+  }
 }
 
-/** Tells the program of the request. A CORS preflight ends here, without a credential. */
+/** Calls `onRequest`. A CORS preflight ends here, without a credential. */
 function announce(request: ServedRequest): void {
   const exchange = exchangeOf(request);
-  const server = serverOf(request);
+  const { onRequest, routes } = serverOf(request);
   const { idempotencyKey } = exchange.common;
   if (idempotencyKey !== null) request.contextValues.set(idempotencyFieldKey, idempotencyKey);
-  if (server.onRequest !== undefined) server.onRequest(request);
-  if (server.cors !== undefined && answerPreflight(exchange, server.cors)) return request.settle(undefined);
+  if (onRequest !== undefined) onRequest(request);
+  if (routes.cors !== undefined && answerPreflight(exchange, routes.cors)) return request.settle(undefined);
   admit(request);
 }
 
 /**
- * Asks `admit`: exactly once, before anything is answered, even when nothing matched. Its refusal wins over the answer to
- * the match.
+ * Calls `admit`: exactly once, before any response, even if the request has no target. Its refusal takes precedence over
+ * a 404, 405 or 415.
  */
 function admit(request: ServedRequest): void {
-  const { match } = request;
+  const { target } = request;
   const server = serverOf(request);
-  const isOpen = match.kind === "endpoint" && match.endpoint.open;
+  const isOpen = target.kind === "endpoint" && target.endpoint.open;
   const admitted = server.admit === undefined || isOpen ? undefined : server.admit(request);
-  // A decision made at once costs no promise. Anything that was returned may be another library's thenable.
+  // A synchronous decision costs no promise. Anything that was returned may be another library's thenable.
   if (admitted === undefined) return open(request);
   Promise.resolve(admitted)
     .then(() => (exchangeOf(request).aborted ? request.settle(goneAway()) : open(request)))
@@ -77,74 +73,62 @@ function admit(request: ServedRequest): void {
 
 /** Opens what the request asks for. */
 function open(request: ServedRequest): void {
-  const { match } = request;
-  const exchange = exchangeOf(request);
-  switch (match.kind) {
+  const { target } = request;
+  switch (target.kind) {
     case "unmatched":
-      return request.refuse(match.error, match.httpStatus, match.fields);
+      return request.refuse(target.error, target.httpStatus, target.fields);
     case "endpoint":
-      return answerEndpoint(request, match.endpoint);
+      return serveEndpoint(request, target.endpoint);
     case "stream":
-      return new StreamCall(request, match.procedure, match.open(exchange)).start();
+      return serveStream(request, target);
     case "unary":
-      return new UnaryCall(request, match.procedure, match.open(exchange)).start();
+      return serveUnary(request, target);
   }
 }
 
-/** A unary call, from its open wire to its answer: one message each way. */
-class UnaryCall implements ServedCall, BodyReceiver, Reply {
+/** Opens a unary call, which begins with its deadline. */
+function serveUnary(request: ServedRequest, target: UnaryTarget): void {
+  const { rpc } = target;
+  const wire = target.open(exchangeOf(request));
+  const timeoutMs = wire.timeoutMs ?? serverOf(request).defaultTimeoutMs;
+  request.begin(new UnaryCall(request, rpc, wire, timeoutMs), rpc, timeoutMs);
+}
+
+/** A unary call, from its open wire to its response: one message each way. */
+class UnaryCall implements ServedCall, MessageCall, Reply {
+  readonly request: ServedRequest;
+  readonly rpc: UnaryRpc;
   readonly wire: UnaryWire;
   readonly view: CallView;
-  readonly request: ServedRequest;
-  readonly #procedure: UnaryProcedure;
 
-  constructor(request: ServedRequest, procedure: UnaryProcedure, wire: UnaryWire) {
+  constructor(request: ServedRequest, rpc: UnaryRpc, wire: UnaryWire, timeoutMs: number | undefined) {
     this.request = request;
-    this.#procedure = procedure;
+    this.rpc = rpc;
     this.wire = wire;
-    this.view = new CallView(this, exchangeOf(request), procedure, wire, request.timeoutOf(wire, procedure));
+    this.view = new CallView(this, exchangeOf(request), rpc, wire, timeoutMs);
   }
 
-  start(): void {
-    this.request.begin(this, this.#procedure, this.request.timeoutOf(this.wire, this.#procedure));
-  }
-
-  /** Reads the body, if there is one that means something. */
+  /** Reads the body. */
   read(): void {
-    const { body } = exchangeOf(this.request);
-    if (body === undefined || this.wire.ignoresBody === true) this.received(noBytes);
-    else body.read(this.wire.bodyLimitBytes, this, this.wire);
+    readBody(this);
   }
 
-  /** Decodes the body: path, query and body by a rule, JSON, or binary. */
+  /** Decodes the message: path, query and body by a rule, JSON, or binary. */
   received(body: Uint8Array | undefined): void {
-    if (body === undefined) return this.request.fail(messageTooLarge(this.#procedure.options.readMaxBytes));
-    let message: Message | Promise<Message>;
-    try {
-      message = this.wire.readMessage(body);
-    } catch (error) {
-      return this.request.fail(error);
-    }
-    // Only compressed messages have to be waited for.
-    if (!(message instanceof Promise)) return this.#run(message);
-    message.then(
-      (plain) => this.#run(plain),
-      (error: unknown) => this.request.fail(error),
-    );
+    decodeBody(this, body);
   }
 
-  /** Runs the interceptors and the handler. The call may have ended meanwhile. */
-  #run(message: Message): void {
-    if (this.request.done) return;
+  /** Runs the interceptors and the handler. */
+  run(message: Message): void {
     this.view.message = message;
     try {
-      this.#procedure.run(this.view as CallView & UnaryRequest, this);
+      this.rpc.run(this.view as CallView & UnaryRequest, this);
     } catch (error) {
       this.takeError(error);
     }
   }
 
-  /** Writes the answer. */
+  /** Writes the response. */
   take(response: ResponseParts): void {
     if (this.request.done) return;
     let written: void | Promise<void>;
@@ -167,8 +151,8 @@ class UnaryCall implements ServedCall, BodyReceiver, Reply {
   }
 }
 
-/** Answers with a plain resource beside the RPCs. */
-function answerEndpoint(request: ServedRequest, endpoint: Endpoint): void {
+/** Responds with a plain resource next to the RPCs. */
+function serveEndpoint(request: ServedRequest, endpoint: Endpoint): void {
   const answer = endpoint.answer(new EndpointExchange(exchangeOf(request), request));
   // It may be another library's thenable.
   if (!("then" in answer)) return writeEndpoint(request, answer);

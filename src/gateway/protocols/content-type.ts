@@ -1,41 +1,42 @@
 import { type HeaderFields, prepareHeaderFields } from "../carriers/index.ts";
-import { type Codec, formats, type MethodCodecs } from "./codec.ts";
+import type { Codec } from "./formats/format.ts";
+import { formats, type MethodCodecs } from "./formats.ts";
 
 /**
- * Returns a content type as the protocols spell it: media types are case-insensitive, and formats of text may have a
- * charset of UTF-8 (RFC 9110 §8.3).
+ * Returns a content type in the form in which protocols define it: media types are case-insensitive, and formats of text
+ * may have a charset of UTF-8 (RFC 9110 §8.3).
  */
-export function spelledContentType(value: string): string {
+export function normalizeContentType(value: string): string {
   return value.toLowerCase().replace(utf8OfText, "$1");
 }
 
 const textNames = formats.filter(({ isText }) => isText).map(({ name }) => name);
 const utf8OfText = new RegExp(`(${textNames.join("|")}); ?charset="?utf-?8"?$`);
 
-/** How the messages of a call are written: by which codec, and the content type of the answer, as a header field. */
-export interface Spelling {
+/** The format of a call: the codec of its messages, and the content type of the response as a header field. */
+export interface CallFormat {
   readonly codec: Codec;
   readonly contentType: HeaderFields;
 }
 
 /**
- * Returns the content types of a protocol that adds the format, such as `application/grpc+json`, each with how the call
- * is written. Without a format, the first one is meant.
+ * Returns the content types of a protocol that adds the name of the format, such as `application/grpc+json`, each with the
+ * format of its calls. Without a name, the first format is meant.
  */
-export function spellingsOf(base: string, codecs: MethodCodecs): (readonly [contentType: string, Spelling])[] {
-  const spelled = [...codecs].map(([format, codec]) => spell(`${base}+${format}`, codec));
-  const [first] = spelled;
-  return first === undefined ? [] : [[base, first[1]], ...spelled];
+export function callFormatsOf(base: string, codecs: MethodCodecs): (readonly [contentType: string, CallFormat])[] {
+  const named = [...codecs].map(([format, codec]) => callFormat(`${base}+${format}`, codec));
+  const [first] = named;
+  return first === undefined ? [] : [[base, first[1]], ...named];
 }
 
-/** Returns a content type with how a call is written that has it. */
-export function spell(contentType: string, codec: Codec): readonly [contentType: string, Spelling] {
+/** Returns a content type with the format of its calls. */
+export function callFormat(contentType: string, codec: Codec): readonly [contentType: string, CallFormat] {
   return [contentType, { codec, contentType: fieldOf(contentType) }];
 }
 
 const fields = new Map<string, HeaderFields>();
 
-/** Returns the same field for the same content type, so that carriers encode it once. There are some twenty. */
+/** Returns the same field for the same content type, so that it is encoded once. There are some twenty. */
 function fieldOf(contentType: string): HeaderFields {
   let field = fields.get(contentType);
   if (field === undefined) fields.set(contentType, (field = prepareHeaderFields("content-type", contentType)));

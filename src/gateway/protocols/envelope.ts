@@ -42,7 +42,7 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
 }
 
 /** Returns the envelope that a message was read from, whose prefix is before the message in memory. */
-export function envelopeAround({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
+export function envelopeOfView({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset - envelopePrefixBytes, envelopePrefixBytes + byteLength);
 }
 

@@ -3,11 +3,11 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { BodyHints, CommonHeaderFields, Exchange, HeaderFields } from "../carriers/index.ts";
 import type { LazyHeaders } from "./lazy-headers.ts";
 import type { ErrorRecordWriter, RestRoutes } from "../rest/index.ts";
-import type { Procedure, ResponseParts, StreamProcedure, UnaryProcedure } from "./procedure.ts";
+import type { Rpc, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
 
 /** What the protocols of a gateway are made of. */
 export interface ProtocolParts {
-  readonly procedures: readonly Procedure[];
+  readonly rpcs: readonly Rpc[];
   readonly restRoutes: RestRoutes;
   readonly writeErrorRecord: ErrorRecordWriter;
 }
@@ -27,9 +27,9 @@ export interface Protocol {
   /** Whether its errors have an HTTP status of their own, rather than 200. Without, a wrong method is REST's to answer. */
   readonly hasHttpStatus: boolean;
   /** Returns the targets of POST requests at the path of an RPC, by their content types as the protocol spells them. */
-  targetsOf(procedure: Procedure): Iterable<readonly [contentType: string, target: CallTarget]>;
+  targetsOf(rpc: Rpc): Iterable<readonly [contentType: string, target: CallTarget]>;
   /** Returns the target of a GET at the path of an RPC that has no side effects; `undefined` if the query names none. */
-  targetOfGet?(procedure: UnaryProcedure, query: string): CallTarget | undefined;
+  targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
   /** Finds a target by a path that is not the path of an RPC; `undefined` if the protocol has no other paths. */
   find?(head: RequestHead, path: string, query: string): CallTarget | Mismatch | undefined;
   /** Returns whether a request that asks for nothing known is to be answered in this protocol. */
@@ -63,7 +63,7 @@ interface AnyTarget {
 /** A unary RPC as a request asks for it. */
 export interface UnaryTarget extends AnyTarget {
   readonly kind: "unary";
-  readonly procedure: UnaryProcedure;
+  readonly rpc: UnaryRpc;
   /** Reads the header of a call, whose mistakes are kept as {@link Wire.problem}. Never throws. */
   open(exchange: Exchange): UnaryWire;
 }
@@ -71,7 +71,7 @@ export interface UnaryTarget extends AnyTarget {
 /** A streaming RPC as a request asks for it. */
 export interface StreamTarget extends AnyTarget {
   readonly kind: "stream";
-  readonly procedure: StreamProcedure;
+  readonly rpc: StreamRpc;
   open(exchange: Exchange): StreamWire;
 }
 
@@ -89,7 +89,7 @@ export interface Refusal {
   /** Further header fields, such as Allow. */
   readonly fields: HeaderFields;
   /** The RPC that was asked for, if there is one. */
-  readonly procedure: Procedure | undefined;
+  readonly rpc: Rpc | undefined;
   /** What the request asks for; `undefined` if nothing matched. */
   readonly target: CallTarget | undefined;
 }

@@ -1,25 +1,28 @@
-import { connect } from "./connect.ts";
-import { grpc } from "./grpc.ts";
-import { grpcWeb } from "./grpc-web.ts";
+import { connect } from "./connect/protocol.ts";
+import { grpc } from "./grpc/protocol.ts";
+import { grpcWeb } from "./grpc-web/protocol.ts";
 import type { Protocol, ProtocolParts, RequestHead } from "./protocol.ts";
-import { createRest } from "./rest/rest.ts";
+import { createRest } from "./rest/protocol.ts";
 
 /** The protocols that a gateway speaks. The last one claims every request that no other does. */
 export function createProtocols(parts: ProtocolParts): Protocols {
   const rest = createRest(parts);
   const all = [grpcWeb, grpc, connect, rest];
-  return { all, rest, ofGet: all.find(hasTargetsOfGet), withPaths: all.filter(hasPaths) };
+  const { isDefault: hasDefaultErrors } = parts.writeErrorRecord;
+  return { all, rest, ofGet: all.find(hasTargetsOfGet), withPaths: all.filter(hasPaths), hasDefaultErrors };
 }
 
 /** The protocols of a gateway. */
 export interface Protocols {
   readonly all: readonly Protocol[];
-  /** The protocol of whatever is no call. */
+  /** The protocol of everything that is not a call. */
   readonly rest: Protocol;
   /** The protocol of calls by GET at the path of an RPC. */
   readonly ofGet: WithGet | undefined;
   /** Those that have paths of their own. */
   readonly withPaths: readonly WithPaths[];
+  /** Whether errors of REST have their default form. */
+  readonly hasDefaultErrors: boolean;
 }
 
 type WithGet = Protocol & Required<Pick<Protocol, "targetOfGet">>;

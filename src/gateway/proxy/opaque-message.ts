@@ -3,7 +3,7 @@ import type { ConnectRouterOptions } from "@connectrpc/connect";
 import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
 import { markSingleUse } from "../carriers/index.ts";
 import type { ClientCodec } from "../client/index.ts";
-import { type Codec, createMethodCodecs, envelopeAround, type MethodCodecs } from "../protocols/index.ts";
+import { type Codec, createMethodCodecs, envelopeOfView, type MethodCodecs } from "../protocols/index.ts";
 import { unfitAnswer } from "./upstream-errors.ts";
 
 /**
@@ -31,7 +31,7 @@ class EnvelopedMessage extends OpaqueMessage {
 
   /** The envelope; `undefined` if an interceptor, which types do not always stop, has set other bytes. */
   get envelope(): Uint8Array | undefined {
-    return this.bytes === this.#received ? envelopeAround(this.bytes) : undefined;
+    return this.bytes === this.#received ? envelopeOfView(this.bytes) : undefined;
   }
 }
 

@@ -1,22 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { CommonHeaderFields } from "../../../src/gateway/carriers/index.ts";
-import { createProcedures } from "../../../src/gateway/calls/create-procedures.ts";
-import { connect } from "../../../src/gateway/protocols/connect.ts";
-import { grpc } from "../../../src/gateway/protocols/grpc.ts";
-import { grpcWeb } from "../../../src/gateway/protocols/grpc-web.ts";
-import { RpcPath } from "../../../src/gateway/calls/match.ts";
+import { createRpcs } from "../../../src/gateway/calls/create-rpcs.ts";
+import { connect } from "../../../src/gateway/protocols/connect/protocol.ts";
+import { grpc } from "../../../src/gateway/protocols/grpc/protocol.ts";
+import { grpcWeb } from "../../../src/gateway/protocols/grpc-web/protocol.ts";
+import { RpcPath } from "../../../src/gateway/calls/routes.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 
 const protocols = [grpcWeb, grpc, connect];
-const { procedures } = createProcedures(
+const { rpcs } = createRpcs(
   (router) => router.service(GreenhouseService, {}),
   {},
   () => ({}),
   {},
 );
-const known = procedures.map(
-  (procedure) => new RpcPath(procedure, { all: protocols, rest: connect, ofGet: undefined, withPaths: [] }),
-);
+const known = rpcs.map((rpc) => new RpcPath(rpc, protocols));
 
 /** The protocol and the kind of the call that a content type stands for, at the path of some RPC. */
 function find(contentType: string): string | undefined {

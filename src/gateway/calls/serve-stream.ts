@@ -2,7 +2,6 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, HandlerContext, StreamRequest, StreamResponse } from "@connectrpc/connect";
 import {
   afterTurn,
-  type BodyReceiver,
   concatBytes,
   type HeaderFields,
   type Interval,
@@ -11,13 +10,14 @@ import {
   startInterval,
 } from "../carriers/index.ts";
 import {
-  messageTooLarge,
   oneMessage,
   type RequestMessages,
-  type StreamProcedure,
+  type StreamRpc,
+  type StreamTarget,
   type StreamWire,
 } from "../protocols/index.ts";
 import { CallView } from "./call-view.ts";
+import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedCall, type ServedRequest } from "./request.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
@@ -37,17 +37,24 @@ const heartbeatMs = 15_000;
 // 30 s: such an error cannot be sent as it is, and however quick its coding is, node's thread pool may be busy.
 const begunErrorCodingMsMax = 30_000;
 
+/** Opens a streaming call, which begins with its deadline. */
+export function serveStream(request: ServedRequest, target: StreamTarget): void {
+  const { rpc } = target;
+  const wire = target.open(exchangeOf(request));
+  request.begin(new StreamCall(request, rpc, wire), rpc, wire.timeoutMs);
+}
+
 /**
- * One streaming call.
+ * A streaming call, from its open wire to its response.
  *
  * The messages of one turn of the event loop are sent in one write. While the client takes no more, the handler is not
  * asked for its next message. An answer that completes within a turn is sent whole.
  */
-export class StreamCall implements ServedCall, BodyReceiver {
+class StreamCall implements ServedCall, MessageCall {
+  readonly request: ServedRequest;
+  readonly rpc: StreamRpc;
   readonly wire: StreamWire;
   readonly view: CallView;
-  readonly request: ServedRequest;
-  readonly #procedure: StreamProcedure;
   #heartbeat: Interval | undefined;
   /** Stops the timer that sends the header alone. */
   #stopQuiet: (() => void) | undefined;
@@ -72,48 +79,33 @@ export class StreamCall implements ServedCall, BodyReceiver {
   /** Whether the handler is asked for its next message once there is room. */
   #waiting = false;
 
-  constructor(request: ServedRequest, procedure: StreamProcedure, wire: StreamWire) {
+  constructor(request: ServedRequest, rpc: StreamRpc, wire: StreamWire) {
     this.request = request;
-    this.#procedure = procedure;
+    this.rpc = rpc;
     this.wire = wire;
-    this.view = new CallView(this, exchangeOf(request), procedure, wire, wire.timeoutMs);
+    this.view = new CallView(this, exchangeOf(request), rpc, wire, wire.timeoutMs);
     this.#header = wire.responseHeader;
     this.#trailer = wire.responseTrailer;
   }
 
-  start(): void {
-    this.request.begin(this, this.#procedure, this.wire.timeoutMs);
-  }
-
+  /** Reads the messages as they arrive, or the body if the client sends only one. */
   read(): void {
-    const { body } = exchangeOf(this.request);
-    if (this.#procedure.method.methodKind !== "server_streaming") {
-      this.#invoke((this.#requests = this.wire.readMessages()));
-    } else if (body === undefined || this.wire.ignoresBody === true) this.received(noBytes);
-    else body.read(this.wire.bodyLimitBytes, this, this.wire);
+    if (this.rpc.method.methodKind === "server_streaming") readBody(this);
+    else this.#invoke((this.#requests = this.wire.readMessages()));
   }
 
-  /** Decodes the only message of a client that does not stream. */
   received(body: Uint8Array | undefined): void {
-    if (body === undefined) return this.request.fail(messageTooLarge(this.#procedure.options.readMaxBytes));
-    const invoke = (message: Message): void => {
-      if (!this.request.done) this.#invoke(oneMessage(message));
-    };
-    const fail = (error: unknown): void => this.request.fail(error);
-    let message: Message | Promise<Message>;
-    try {
-      message = this.wire.readMessage(body);
-    } catch (error) {
-      return fail(error);
-    }
-    if (message instanceof Promise) message.then(invoke, fail);
-    else invoke(message);
+    decodeBody(this, body);
+  }
+
+  run(message: Message): void {
+    this.#invoke(oneMessage(message));
   }
 
   #invoke(messages: AsyncIterable<Message>): void {
     this.view.message = messages;
     const request = this.view as CallView & StreamRequest;
-    (async () => this.#answer(await this.#procedure.invoke(request)))().catch(this.#onError);
+    (async () => this.#answer(await this.rpc.invoke(request)))().catch(this.#onError);
   }
 
   #answer({ header, trailer, message }: StreamResponse): void {
@@ -126,7 +118,7 @@ export class StreamCall implements ServedCall, BodyReceiver {
     this.#messages = messages;
     this.#endMessages = endMessages;
     // Not while the client may still send, so that a mistake in what it sends has a status.
-    if (this.#procedure.method.methodKind !== "server_streaming") this.#startHeartbeat();
+    if (this.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
     else if (this.wire.beginsQuietly === true) {
       // After the turn, which may bring what the handler waits for, however late the timer is.
       this.#stopQuiet = startDeadline(quietMs, () => afterTurn(beginCall, this));
@@ -180,7 +172,7 @@ export class StreamCall implements ServedCall, BodyReceiver {
     this.#heartbeat?.restart();
     this.#collect(bytes);
     // The only message of an answer is sent together with its end.
-    if (this.#procedure.method.methodKind === "client_streaming") return this.#pull();
+    if (this.rpc.method.methodKind === "client_streaming") return this.#pull();
     if (!this.#flushing) {
       this.#flushing = true;
       afterTurn(flushCall, this);

@@ -5,38 +5,39 @@ import {
   type CallTarget,
   claimedBy,
   type Mismatch,
-  type Procedure,
+  type Rpc,
   type Protocol,
   type Protocols,
   type RequestHead,
-  spelledContentType,
+  normalizeContentType,
 } from "../protocols/index.ts";
 import { quote } from "../json/index.ts";
 import { curlHint } from "../rest/index.ts";
+import type { Cors } from "./cors.ts";
 import { type Endpoint, methodsOf } from "./endpoint.ts";
 
-/** What a request asks for, judged by its method, path and header alone. */
-export type Match = CallTarget | EndpointTarget | Unmatched;
+/** What a request asks for, by its method, path and header alone. */
+export type Target = CallTarget | EndpointTarget | Unmatched;
 
 /** An {@link Endpoint} that a request asks for. */
 export interface EndpointTarget {
   readonly kind: "endpoint";
   readonly protocol: Protocol;
-  readonly procedure: undefined;
+  readonly rpc: undefined;
   readonly endpoint: Endpoint;
-  /** The methods that it answers. */
+  /** The methods that it accepts. */
   readonly httpMethods: readonly string[];
 }
 
-/** A request that matches no RPC, and the answer to it once it is admitted. */
+/** A request that matches no RPC, and the error to respond with once it is admitted. */
 export interface Unmatched {
   readonly kind: "unmatched";
-  /** The protocol of the answer. */
+  /** The protocol of the response. */
   readonly protocol: Protocol;
   readonly httpStatus: number;
   readonly error: ConnectError;
   /** The RPC at this path, if only the method or the content type was wrong. */
-  readonly procedure: Procedure | undefined;
+  readonly rpc: Rpc | undefined;
   /** Whether nothing at all is known at this path: a `fallback` may take the request. */
   readonly unknown: boolean;
   readonly fields: HeaderFields;
@@ -46,53 +47,49 @@ export interface Unmatched {
 /** An RPC at its path. */
 export class RpcPath {
   readonly kind = "rpc-path";
-  readonly procedure: Procedure;
-  readonly #protocols: Protocols;
+  readonly rpc: Rpc;
+  readonly #protocols: readonly Protocol[];
   #targets: ReadonlyMap<string, CallTarget> | undefined;
 
-  constructor(procedure: Procedure, protocols: Protocols) {
-    this.procedure = procedure;
+  constructor(rpc: Rpc, protocols: readonly Protocol[]) {
+    this.rpc = rpc;
     this.#protocols = protocols;
   }
 
-  /** Finds what a POST of a content type asks for there. */
+  /** Finds what a POST of a content type asks for. */
   find(contentType: string): CallTarget | undefined {
     const targets = (this.#targets ??= this.#prepare());
-    // Nearly all clients spell it as the protocols do.
-    return targets.get(contentType) ?? targets.get(spelledContentType(contentType));
+    // Nearly all clients send it in this form.
+    return targets.get(contentType) ?? targets.get(normalizeContentType(contentType));
   }
 
   /** Prepares the targets, with the first call, because many RPCs never have any. */
   #prepare(): ReadonlyMap<string, CallTarget> {
-    return new Map(this.#protocols.all.flatMap((protocol) => [...protocol.targetsOf(this.procedure)]));
+    return new Map(this.#protocols.flatMap((protocol) => [...protocol.targetsOf(this.rpc)]));
   }
 }
 
 /** Everything that a request can ask for, indexed by path. */
-export interface MatchTable {
+export interface Routes {
   /** RPCs and endpoints, by their exact path with the prefix. */
   readonly paths: PathIndex<RpcPath | EndpointTarget>;
   readonly protocols: Protocols;
   readonly prefix: string;
+  /** Which pages of other origins may use them; `undefined` if none may. */
+  readonly cors: Cors | undefined;
 }
 
-/**
- * Creates the match table of a gateway.
- *
- * @param prefix - the path below which everything lies except endpoints that are {@link Endpoint.atRoot}
- */
-export function createMatchTable(
-  procedures: readonly Procedure[],
+/** Returns RPCs and endpoints by their paths. */
+export function indexPaths(
+  rpcs: readonly Rpc[],
   endpoints: readonly Endpoint[],
   protocols: Protocols,
   prefix: string,
-): MatchTable {
-  const { rest } = protocols;
-  const paths = new PathIndex<RpcPath | EndpointTarget>([
-    ...procedures.map((procedure) => [prefix + procedure.name, new RpcPath(procedure, protocols)] as const),
-    ...endpoints.map((endpoint) => [fullPathOf(endpoint, prefix), targetOf(endpoint, rest)] as const),
+): Routes["paths"] {
+  return new PathIndex<RpcPath | EndpointTarget>([
+    ...rpcs.map((rpc) => [prefix + rpc.name, new RpcPath(rpc, protocols.all)] as const),
+    ...endpoints.map((endpoint) => [fullPathOf(endpoint, prefix), targetOf(endpoint, protocols.rest)] as const),
   ]);
-  return { paths, protocols, prefix };
 }
 
 /** Returns the path of an endpoint with the prefix that it has. */
@@ -101,19 +98,19 @@ export function fullPathOf({ atRoot, path }: Endpoint, prefix: string): string {
 }
 
 function targetOf(endpoint: Endpoint, protocol: Protocol): EndpointTarget {
-  return { kind: "endpoint", protocol, procedure: undefined, endpoint, httpMethods: methodsOf(endpoint) };
+  return { kind: "endpoint", protocol, rpc: undefined, endpoint, httpMethods: methodsOf(endpoint) };
 }
 
 /** Finds what a request asks for. Pure: depends only on method, target and header. */
-export function matchRequest(table: MatchTable, head: RequestHead): Match {
+export function findTarget(routes: Routes, head: RequestHead): Target {
   const { target } = head;
-  const { protocols, prefix } = table;
+  const { protocols, prefix } = routes;
   const questionMark = target.indexOf("?");
   const fullPath = questionMark < 0 ? target : target.slice(0, questionMark);
   const query = questionMark < 0 ? "" : target.slice(questionMark + 1);
-  const known = table.paths.get(fullPath);
-  if (known?.kind === "endpoint") return matchEndpoint(protocols, known, head);
-  if (known !== undefined) return matchRpc(protocols, known, head, query);
+  const known = routes.paths.get(fullPath);
+  if (known?.kind === "endpoint") return findEndpoint(protocols, known, head);
+  if (known !== undefined) return findRpc(protocols, known, head, query);
   if (!fullPath.startsWith(prefix)) return mismatch(protocols, head, { kind: "not-found" });
   const path = prefix === "" ? fullPath : fullPath.slice(prefix.length);
   for (const protocol of protocols.withPaths) {
@@ -124,7 +121,7 @@ export function matchRequest(table: MatchTable, head: RequestHead): Match {
   return mismatch(protocols, head, { kind: "not-found" });
 }
 
-function matchEndpoint(protocols: Protocols, target: EndpointTarget, head: RequestHead): Match {
+function findEndpoint(protocols: Protocols, target: EndpointTarget, head: RequestHead): Target {
   const { httpMethods } = target;
   if (httpMethods.includes(head.httpMethod)) return target;
   return methodNotAllowed(protocols, head, undefined, httpMethods.join(", "));
@@ -143,15 +140,15 @@ function mismatch(protocols: Protocols, head: RequestHead, found: Mismatch): Unm
   }
 }
 
-function matchRpc(protocols: Protocols, rpcPath: RpcPath, head: RequestHead, query: string): Match {
-  const { procedure } = rpcPath;
-  const { httpMethods } = procedure;
+function findRpc(protocols: Protocols, rpcPath: RpcPath, head: RequestHead, query: string): Target {
+  const { rpc } = rpcPath;
+  const { httpMethods } = rpc;
   if (!httpMethods.includes(head.httpMethod)) {
-    return methodNotAllowed(protocols, head, procedure, httpMethods.join(", "));
+    return methodNotAllowed(protocols, head, rpc, httpMethods.join(", "));
   }
-  const isGet = head.httpMethod === "GET" && procedure.kind === "unary";
-  const target = isGet ? protocols.ofGet?.targetOfGet(procedure, query) : rpcPath.find(head.common.contentType ?? "");
-  return target ?? unsupportedMediaType(protocols, head, procedure);
+  const isGet = head.httpMethod === "GET" && rpc.kind === "unary";
+  const target = isGet ? protocols.ofGet?.targetOfGet(rpc, query) : rpcPath.find(head.common.contentType ?? "");
+  return target ?? unsupportedMediaType(protocols, head, rpc);
 }
 
 function notFound(protocols: Protocols, head: RequestHead): Unmatched {
@@ -161,27 +158,22 @@ function notFound(protocols: Protocols, head: RequestHead): Unmatched {
   return { ...unmatched(protocols, head, 404, error), unknown: true };
 }
 
-function methodNotAllowed(
-  protocols: Protocols,
-  head: RequestHead,
-  procedure: Procedure | undefined,
-  allow: string,
-): Unmatched {
+function methodNotAllowed(protocols: Protocols, head: RequestHead, rpc: Rpc | undefined, allow: string): Unmatched {
   const { httpMethod } = head;
   const shown = httpMethod.length <= shownMethodMax ? httpMethod : "this method";
   const error = codedError("ERR_METHOD_NOT_ALLOWED", `${shown} is not allowed here`, Code.Unimplemented);
   // RFC 9110 §15.5.6: a 405 must carry Allow.
-  return { ...unmatched(protocols, head, 405, error), procedure, fields: ["allow", allow] };
+  return { ...unmatched(protocols, head, 405, error), rpc, fields: ["allow", allow] };
 }
 
 /** Characters of the longest method that an error repeats: HTTP/2 lets one fill the whole header. */
 const shownMethodMax = 32;
 
-function unsupportedMediaType(protocols: Protocols, head: RequestHead, procedure: Procedure): Unmatched {
-  return { ...unmatched(protocols, head, 415, contentTypeError(head.common.contentType, procedure)), procedure };
+function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc): Unmatched {
+  return { ...unmatched(protocols, head, 415, contentTypeError(head.common.contentType, rpc)), rpc };
 }
 
-function contentTypeError(contentType: string | null, { kind }: Procedure): ConnectError {
+function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectError {
   if (contentType === null) return codedError("ERR_CONTENT_TYPE", "the content type is missing", Code.InvalidArgument);
   const hint = kind === "unary" ? curlHint(contentType) : "";
   return codedError(
@@ -193,7 +185,7 @@ function contentTypeError(contentType: string | null, { kind }: Procedure): Conn
 
 function unmatched(protocols: Protocols, head: RequestHead, httpStatus: number, error: ConnectError): Unmatched {
   const protocol = claimedBy(protocols, head);
-  const nothing = { procedure: undefined, unknown: false, fields: [], pathTemplate: undefined };
+  const nothing = { rpc: undefined, unknown: false, fields: [], pathTemplate: undefined };
   return { kind: "unmatched", protocol, httpStatus, error, ...nothing };
 }
 

@@ -25,42 +25,42 @@ import {
   type MessageInit,
   type MethodCodecs,
   oneMessage,
-  type Procedure,
+  type Rpc,
   type ResponseParts,
-  type StreamProcedure,
-  type UnaryProcedure,
+  type StreamRpc,
+  type UnaryRpc,
 } from "../protocols/index.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { LaterAnswer } from "./later-answer.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
-/** What the platform decides about procedures. */
+/** What the platform decides about RPCs. */
 export interface CodecPlatform {
   readonly commonJsPrototype?: (() => unknown) | undefined;
   readonly createCodecs?: typeof createMethodCodecs;
 }
 
-/** What a router was given for one RPC, with the options of its router below its own. */
+/** What a router was given for one RPC, with its options, which override those of the router. */
 interface Added {
   readonly spec: MethodImplSpec;
-  readonly own: RpcOptions;
+  readonly own: RouterOptions;
 }
 
-type RpcOptions = ConnectRouterOptions & UniversalHandlerOptions;
+type RouterOptions = ConnectRouterOptions & UniversalHandlerOptions;
 
 /**
  * Runs the user's `routes` against a router that takes what Connect's does, and prepares for each RPC what its calls
  * need: the implementation, the interceptor chain composed once, the codecs. Connect's handlers are only made for
  * routes that look at them: they are most of what Connect's router costs, in time and in memory.
  *
- * @returns the procedures, and the types that JSON may name: those of `options`, by default all that the services reach
+ * @returns the RPCs, and the types that JSON may name: those of `options`, by default all that the services reach
  */
-export function createProcedures(
+export function createRpcs(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
   { commonJsPrototype, createCodecs = createMethodCodecs }: CodecPlatform,
-): { readonly procedures: readonly Procedure[]; readonly registry: Registry } {
+): { readonly rpcs: readonly Rpc[]; readonly registry: Registry } {
   const base = optionsOf(options, undefined);
   const added: Added[] = [];
   const router: ConnectRouter = {
@@ -85,15 +85,15 @@ export function createProcedures(
   const services = added.map(({ spec }) => spec.method.parent);
   requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
   const registry = options.jsonOptions?.registry ?? createReachableRegistry(services);
-  const prepare = oncePer((own: RpcOptions) => {
+  const prepare = oncePer((own: RouterOptions) => {
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
     return { withTypes, rules: jsonRules(withTypes) };
   });
-  const procedures = added.map(({ spec, own }) => {
+  const rpcs = added.map(({ spec, own }) => {
     const { withTypes, rules } = prepare(own);
-    return createProcedure(spec, withTypes, createCodecs(spec.method, withTypes, rules));
+    return createRpc(spec, withTypes, createCodecs(spec.method, withTypes, rules));
   });
-  return { procedures, registry };
+  return { rpcs, registry };
 }
 
 /**
@@ -101,7 +101,7 @@ export function createProcedures(
  *
  * @throws ConnectError for a limit that is none, and when no protocol is left
  */
-function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RpcOptions {
+function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
   const own = { ...base, ...override };
   // Refuses what Connect refuses.
   createConnectRouter(own);
@@ -115,7 +115,7 @@ function handlersOf(added: readonly Added[]): ConnectRouter["handlers"] {
   return connect.handlers;
 }
 
-function createProcedure(spec: MethodImplSpec, options: RpcOptions, codecs: MethodCodecs): Procedure {
+function createRpc(spec: MethodImplSpec, options: RouterOptions, codecs: MethodCodecs): Rpc {
   const { parent, name, idempotency } = spec.method;
   const { connect = true } = options;
   const common = {
@@ -139,7 +139,7 @@ type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;
 type AnyFn = ReturnType<Interceptor>;
 
 /** Composes the interceptors and the handler of an RPC, once; Connect's own handlers wrap the chain anew for each call. */
-function composeUnary({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryProcedure["run"] {
+function composeUnary({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryRpc["run"] {
   if (interceptors.length === 0) return runAlone({ method, impl });
   const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
@@ -162,7 +162,7 @@ function composeUnary({ method, impl }: UnarySpec, interceptors: readonly Interc
 }
 
 /** Runs a handler without interceptors, for which nobody needs a promise of a response. */
-function runAlone({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryProcedure["run"] {
+function runAlone({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryRpc["run"] {
   return (call, reply) => {
     const { ended } = (call as UnaryRequest & CallView).call.request;
     // The server shuts down: a handler that has not begun need not.
@@ -190,7 +190,7 @@ function toUnaryResponse(view: HandlerContext, method: DescMethodUnary, init: Me
   return { stream: false, service: method.parent, method, header, trailer, message: create(method.output, init) };
 }
 
-function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): StreamProcedure["invoke"] {
+function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): StreamRpc["invoke"] {
   const { method } = spec;
   const outputOf = async (request: StreamRequest, context: HandlerContext): Promise<AsyncIterable<MessageInit>> => {
     switch (spec.kind) {
@@ -208,7 +208,7 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
     const { responseHeader: header, responseTrailer: trailer } = context;
     return { stream: true, service: method.parent, method, header, trailer, message };
   };
-  return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as StreamProcedure["invoke"];
+  return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as StreamRpc["invoke"];
 }
 
 /**

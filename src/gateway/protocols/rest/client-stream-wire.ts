@@ -3,10 +3,10 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { codedError } from "../../errors/index.ts";
 import { type HeaderFields, noBytes } from "../../carriers/index.ts";
 import type { StreamWire } from "../protocol.ts";
-import { RestUnary } from "./rest-unary.ts";
+import { RestUnaryWire } from "./unary-wire.ts";
 
 /** A client-streaming call made through its `google.api.http` rule. Answered with one message, like a unary call. */
-export class RestClientStream extends RestUnary implements StreamWire {
+export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
   #header: Headers = this.responseHeader;
   #response: Message | undefined;
 

@@ -1,6 +1,6 @@
 import { createContextKey } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { CallValues } from "../../../src/gateway/calls/call-values.ts";
+import { CallValues } from "../../../src/gateway/calls/context-values.ts";
 
 const color = createContextKey("green", { description: "color" });
 const twin = createContextKey("red", { description: "color" });

@@ -2,10 +2,10 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type HeaderFields, noBytes } from "../../carriers/index.ts";
 import type { StreamWire } from "../protocol.ts";
-import { RestStream } from "./rest-stream.ts";
+import { RestStreamWire } from "./stream-wire.ts";
 
 /** A stream of bytes, in google.api.HttpBody messages. Once some are sent, only a reset can report an error. */
-export class RestByteStream extends RestStream implements StreamWire {
+export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   #contentType: string | undefined;
   /** The length that the handler has announced, and the field that says so. */
   #length: number | undefined;

@@ -8,32 +8,32 @@ import type {
   UnaryResponse,
 } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import type { MethodCodecs } from "./codec.ts";
+import type { MethodCodecs } from "./formats.ts";
 
-/** One RPC of the user's routes, with everything prepared before the first call. */
-export type Procedure = UnaryProcedure | StreamProcedure;
+/** One RPC of the routes, prepared before the first call. */
+export type Rpc = UnaryRpc | StreamRpc;
 
 /** Connect's options of an RPC, with those of its router. */
-export type ProcedureOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
+export type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
 
-/** What is written of a response. */
+/** The parts of a response that are written. */
 export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer">;
 
-/** Takes what a handler answers. Never throws. */
+/** Receives what a handler returns or throws. Never throws. */
 export interface Reply {
-  /** Takes the response, which an untyped interceptor may have made of anything. */
+  /** Receives the response, which an untyped interceptor may have made of anything. */
   take(response: ResponseParts): void;
-  /** Takes what went wrong instead. */
+  /** Receives what was thrown instead. */
   takeError(thrown: unknown): void;
 }
 
-/** The common parts of both kinds of procedures. */
-interface AnyProcedure {
+/** What both kinds of RPCs have in common. */
+interface AnyRpc {
   /** `/package.Service/Method` */
   readonly name: string;
   /** The HTTP methods of its calls. */
   readonly httpMethods: readonly string[];
-  readonly options: ProcedureOptions;
+  readonly options: RpcOptions;
   readonly codecs: MethodCodecs;
 }
 
@@ -41,15 +41,15 @@ interface AnyProcedure {
 export type MessageInit = MessageInitShape<DescMessage>;
 
 /** An RPC with one message in each direction. */
-export interface UnaryProcedure extends AnyProcedure {
+export interface UnaryRpc extends AnyRpc {
   readonly kind: "unary";
   readonly method: DescMethodUnary;
-  /** Runs the interceptors, if there are any, and the handler. What it throws is as what the reply is told. */
+  /** Runs the interceptors and the handler. Throwing is equivalent to calling `reply.takeError`. */
   readonly run: (call: UnaryRequest & HandlerContext, reply: Reply) => void;
 }
 
 /** An RPC with a stream in at least one direction. */
-export interface StreamProcedure extends AnyProcedure {
+export interface StreamRpc extends AnyRpc {
   readonly kind: "stream";
   readonly method: DescMethodStreaming;
   /** Runs the interceptors and the handler. */

@@ -5,11 +5,11 @@ import { type ErrorRecordWriter, type StreamForm, streamFormsOf } from "../../re
 import { encodesPieces, type PieceEncoder } from "../compression.ts";
 import { negotiateCoding, negotiateType } from "../negotiation.ts";
 import type { StreamWire } from "../protocol.ts";
-import { RestStream } from "./rest-stream.ts";
-import type { RestSelection } from "./rest-target.ts";
+import { RestStreamWire } from "./stream-wire.ts";
+import type { RestSelection } from "./selection.ts";
 
 /** A stream of messages in JSON: lines, one array, or Server-Sent Events. */
-export class RestMessageStream extends RestStream implements StreamWire {
+export class RestMessageStreamWire extends RestStreamWire implements StreamWire {
   readonly heartbeat: Uint8Array | undefined;
   readonly beginsQuietly = true;
   readonly #form: StreamForm;
@@ -35,7 +35,7 @@ export class RestMessageStream extends RestStream implements StreamWire {
   begin(header: HeaderFields): void {
     const varying = [...header, "vary", "accept-encoding"];
     // However short the first messages are: the length of the answer is not known.
-    const codings = this.target.procedure.options.acceptCompression.filter(encodesPieces);
+    const codings = this.target.rpc.options.acceptCompression.filter(encodesPieces);
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), codings);
     if (coding === undefined) return this.exchange.begin(this.httpStatus, varying);
     this.#encoder = coding.openEncoder();

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PathIndex } from "../../../src/gateway/calls/match.ts";
+import { PathIndex } from "../../../src/gateway/calls/routes.ts";
 
 describe("an index of texts", () => {
   test("finds what a Map finds, whatever is in it and looked for", () => {

@@ -1,12 +1,12 @@
 import { type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
 import { chosenStatus } from "./response-header.ts";
-import { RestUnary } from "./rest-unary.ts";
+import { RestUnaryWire } from "./unary-wire.ts";
 
 /**
  * A call made through its `google.api.http` rule that is answered with a stream: what streams of messages and of bytes
  * have in common. The client sends one message or a stream.
  */
-export abstract class RestStream extends RestUnary {
+export abstract class RestStreamWire extends RestUnaryWire {
   /** Final once the header is. */
   protected httpStatus = 200;
 

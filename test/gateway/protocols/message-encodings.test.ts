@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { negotiateEncodings } from "../../../src/gateway/protocols/enveloped-call.ts";
+import { negotiateEncodings } from "../../../src/gateway/protocols/message-encodings.ts";
 import { brotli, gzip, zstd } from "../../../src/gateway/zlib/index.ts";
 
 describe("negotiateEncodings", () => {

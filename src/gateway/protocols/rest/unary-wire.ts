@@ -10,14 +10,14 @@ import { negotiateCoding, readContentCoding } from "../negotiation.ts";
 import { decompressInTurn } from "../decompress-in-turn.ts";
 import { ownMetadata } from "../error-metadata.ts";
 import { areUntouched, LazyHeaders } from "../lazy-headers.ts";
-import type { ResponseParts } from "../procedure.ts";
+import type { ResponseParts } from "../rpc.ts";
 import type { RequestMessages, UnaryWire } from "../protocol.ts";
 import { decodesPieces } from "../compression.ts";
-import type { RestSelection } from "./rest-target.ts";
+import type { RestSelection } from "./selection.ts";
 import { readRestTimeout } from "../timeouts.ts";
 
 /** A unary call made through its `google.api.http` rule. */
-export class RestUnary implements UnaryWire {
+export class RestUnaryWire implements UnaryWire {
   readonly timeoutMs: number | undefined;
   readonly problem: unknown;
   readonly ignoresBody: boolean;
@@ -33,8 +33,8 @@ export class RestUnary implements UnaryWire {
   #isUncoded = false;
 
   constructor(exchange: Exchange, target: RestSelection, writeErrorRecord: ErrorRecordWriter) {
-    const { procedure, binding } = target;
-    const { acceptCompression, maxTimeoutMs, readMaxBytes } = procedure.options;
+    const { rpc, binding } = target;
+    const { acceptCompression, maxTimeoutMs, readMaxBytes } = rpc.options;
     const { contentType, contentEncoding, expect } = exchange.common;
     const { fields } = exchange;
     this.requestHeader = new LazyHeaders(binding.usesGrpcMetadata ? withRequestMetadata(fields) : fields);
@@ -114,7 +114,7 @@ export class RestUnary implements UnaryWire {
     const { responseHeader: header, responseTrailer: trailer } = this;
     const untouched = areUntouched(header, trailer);
     const chosen = untouched ? undefined : chosenStatus(header, true);
-    const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: this.target.procedure.name };
+    const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: this.target.rpc.name };
     const { httpStatus, contentType, body } = this.#writeErrorRecord(error, failure);
     const metadata = untouched ? none : this.metadataOf(header, trailer);
     const own = [...(this.#coding?.acceptFields ?? none), ...metadata];
@@ -129,12 +129,12 @@ export class RestUnary implements UnaryWire {
     body: Uint8Array | undefined,
     trailer?: HeaderFields,
   ): void | Promise<void> {
-    if (body === undefined || body.byteLength < this.target.procedure.options.compressMinBytes) {
+    if (body === undefined || body.byteLength < this.target.rpc.options.compressMinBytes) {
       return this.exchange.answer(httpStatus, fields, body, trailer);
     }
     // RFC 9110 §12.5.5: caches must know that the coding depends on what the client accepts.
     const varying = [...fields, "vary", "accept-encoding"];
-    const { acceptCompression } = this.target.procedure.options;
+    const { acceptCompression } = this.target.rpc.options;
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
     if (coding === undefined || this.#isUncoded) return this.exchange.answer(httpStatus, varying, body, trailer);
     const encoded = [...varying, "content-encoding", coding.name];

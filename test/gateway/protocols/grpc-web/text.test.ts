@@ -7,7 +7,7 @@ import {
   decodeTextPieces,
   encodeGrpcWebText,
   grpcWebTextBytes,
-} from "../../../src/gateway/protocols/grpc-web-text.ts";
+} from "../../../../src/gateway/protocols/grpc-web/text.ts";
 
 const refused: unknown = expect.objectContaining({ code: Code.InvalidArgument });
 

@@ -1,7 +1,7 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
-import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "../carriers/index.ts";
+import { codedError } from "../../errors/index.ts";
+import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "../../carriers/index.ts";
 
 /**
  * Decodes a body of `application/grpc-web-text`: base64 in one or more padded runs, because a sender may encode each of

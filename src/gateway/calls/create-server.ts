@@ -1,20 +1,18 @@
 import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { defaultLimits, defaultReadMaxBytes, type Exchange, type HttpProblem, type Limits } from "../carriers/index.ts";
+import { defaultLimits, defaultReadMaxBytes, type Limits } from "../carriers/index.ts";
 import { type Failure, withCode } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
 import { type createMethodCodecs, createProtocols } from "../protocols/index.ts";
 import { createErrorRecordWriter, compileRestRoutes, type RestOptions, type RestRoutes } from "../rest/index.ts";
-import { toConnectError, toFault } from "./call-error.ts";
+import { toConnectError, toFault } from "./to-connect-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
-import { createProcedures } from "./create-procedures.ts";
-import { callbackFailed, createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
+import { createRpcs } from "./create-rpcs.ts";
+import { callbackFailed, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import type { Admit, AdmitRequest, AnsweredRequest } from "./hooks.ts";
 import { type Endpoint, methodsOf } from "./endpoint.ts";
-import { createMatchTable, type MatchTable } from "./match.ts";
-import { refuseProblem } from "./refuse.ts";
-import { createServe, type Serve } from "./serve.ts";
+import { indexPaths, type Routes } from "./routes.ts";
 import type { Server } from "./server.ts";
 
 /** Options of every gateway, whatever carries its requests: those of `connectNodeAdapter`, and more. */
@@ -55,45 +53,55 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly onFault?: OnFault;
 }
 
-/** The parts of a gateway that depend on its platform. */
+/** The parts of routes that depend on the platform. */
 export interface Platform {
   /** The content codings and encodings of messages, unless `acceptCompression` is set; the preferred one first. */
   readonly compressions: readonly Compression[];
   /** The HTTP methods that reach the gateway; rules for others are refused. Default: every token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
-  /** The proxies that may speak for their clients. */
-  readonly trustedProxies?: TrustedProxies | undefined;
   /** Returns the prototype of descriptors that a program in CommonJS makes with the same copy of protobuf-es. */
   readonly commonJsPrototype?: () => unknown;
   /** Makes the codecs of each RPC. Default: those of its messages. */
   readonly createCodecs?: typeof createMethodCodecs;
 }
 
-/** The functions of a gateway that its carriers call: they match, serve and refuse exchanges. */
-export interface Serving {
-  /** What matches. Read anew for each request: a proxy puts another in its place. */
-  readonly table: MatchTable;
-  readonly limits: Limits;
-  readonly serve: Serve;
-  /** Answers an exchange that is wrong as HTTP. */
-  readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
-  readonly report: FaultReporter;
-  readonly trustedProxies: TrustedProxies | undefined;
+/**
+ * Creates the server of a gateway.
+ *
+ * @param routes - those of `options`, compiled
+ */
+export function createServer(
+  options: Omit<ServingOptions, "routes">,
+  routes: Routes,
+  report: FaultReporter,
+  trustedProxies: TrustedProxies | undefined,
+): Server {
+  const limits: Limits = { ...defaultLimits, ...options.limits };
+  return {
+    routes,
+    admit: options.admit,
+    toError: guardToError(options.toError),
+    onRequest: guardCallback("onRequest", options.onRequest, report),
+    onError: guardCallback("onError", options.onError, report),
+    onAnswer: guardCallback("onAnswer", options.onAnswer, report),
+    report,
+    limits,
+    defaultTimeoutMs: limits.defaultTimeoutMs > 0 ? limits.defaultTimeoutMs : undefined,
+    trustedProxies,
+  };
 }
 
 /**
- * Creates the {@link Serving} of a gateway.
+ * Compiles what requests can ask for.
  *
  * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; Error naming a method of an
  * endpoint that no request can have
  */
-export function createServing(options: ServingOptions, platform: Platform): Serving {
-  const { compressions, parsedMethods, trustedProxies } = platform;
-  const limits: Limits = { ...defaultLimits, ...options.limits };
-  const { rest = {}, requestPathPrefix = "", endpoints = [] } = options;
-  const report = createFaultReporter(options.onFault);
+export function compileRoutes(options: ServingOptions, platform: Platform, report: FaultReporter): Routes {
+  const { compressions, parsedMethods } = platform;
+  const { rest = {}, requestPathPrefix: prefix = "", endpoints = [] } = options;
   const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
-  const { procedures, registry } = createProcedures(
+  const { rpcs, registry } = createRpcs(
     options.routes,
     {
       ...options,
@@ -106,7 +114,7 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
   const jsonOptions = { registry, ...options.jsonOptions };
   const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry);
   const restRoutes = compileRestRoutes(
-    procedures.map(({ method }) => method),
+    rpcs.map(({ method }) => method),
     {
       ...rest,
       json: { ...jsonRulesOf(jsonOptions), ...rest.json },
@@ -115,34 +123,14 @@ export function createServing(options: ServingOptions, platform: Platform): Serv
     },
     {
       reservedPaths: endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path),
-      requestPathPrefix,
+      requestPathPrefix: prefix,
       ...(parsedMethods && { parsedMethods }),
     },
   );
   const httpMethods = listMethods(restRoutes, endpoints, parsedMethods);
-  const protocols = createProtocols({ procedures, restRoutes, writeErrorRecord });
-  const table = createMatchTable(procedures, endpoints, protocols, requestPathPrefix);
-  const server: Server = {
-    table,
-    admit: options.admit,
-    writeErrorRecord,
-    toError: guardToError(options.toError),
-    cors: options.cors === undefined ? undefined : createCors(options.cors, httpMethods),
-    onRequest: guardCallback("onRequest", options.onRequest, report),
-    onError: guardCallback("onError", options.onError, report),
-    onAnswer: guardCallback("onAnswer", options.onAnswer, report),
-    report,
-    defaultTimeoutMs: limits.defaultTimeoutMs > 0 ? limits.defaultTimeoutMs : undefined,
-    trustedProxies,
-  };
-  return {
-    table,
-    limits,
-    serve: createServe(server),
-    refuse: (exchange, problem) => refuseProblem(server, exchange, problem),
-    report,
-    trustedProxies,
-  };
+  const protocols = createProtocols({ rpcs, restRoutes, writeErrorRecord });
+  const cors = options.cors === undefined ? undefined : createCors(options.cors, httpMethods);
+  return { paths: indexPaths(rpcs, endpoints, protocols, prefix), protocols, prefix, cors };
 }
 
 /**
