@@ -1,5 +1,5 @@
 import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
-import { type Exchange, type HeaderReader, noBytes, type Peer } from "../carriers/index.ts";
+import { type Exchange, type HeaderReader, noBytes, type Peer, planBody } from "../carriers/index.ts";
 import { codedError } from "../errors/index.ts";
 import { httpError, messageTooLarge } from "../protocols/index.ts";
 import type { RequestView } from "./hooks.ts";
@@ -88,7 +88,7 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   const { body } = exchange;
   if (body === undefined) return Promise.resolve(noBytes);
   return new Promise((resolve, reject) => {
-    body.read(bytesMax, {
+    body.read(planBody(bytesMax), {
       received(bytes) {
         if (bytes === undefined) reject(messageTooLarge(bytesMax));
         else resolve(bytes);

@@ -15,8 +15,9 @@ export interface MessageCall extends BodyReceiver {
 /** Reads the body of a call, which receives it; nothing is read if there is none, or if it has no meaning. */
 export function readBody(call: MessageCall): void {
   const { body } = exchangeOf(call.request);
-  if (body === undefined || call.wire.ignoresBody === true) call.received(noBytes);
-  else body.read(call.wire.bodyLimitBytes, call, call.wire);
+  const plan = call.wire.body;
+  if (body === undefined || plan === undefined) call.received(noBytes);
+  else body.read(plan, call);
 }
 
 /**

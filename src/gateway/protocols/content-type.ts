@@ -1,4 +1,4 @@
-import { type HeaderFields, prepareHeaderFields } from "../carriers/index.ts";
+import { type BodyPlan, type HeaderFields, prepareHeaderFields } from "../carriers/index.ts";
 import type { Codec } from "./formats/format.ts";
 import { formats, type MethodCodecs } from "./formats.ts";
 
@@ -13,25 +13,36 @@ export function normalizeContentType(value: string): string {
 const textNames = formats.filter(({ isText }) => isText).map(({ name }) => name);
 const utf8OfText = new RegExp(`(${textNames.join("|")}); ?charset="?utf-?8"?$`);
 
-/** The format of a call: the codec of its messages, and the content type of the response as a header field. */
+/** The format of the calls of an RPC that have one content type. */
 export interface CallFormat {
   readonly codec: Codec;
+  /** The content type of the response, as a header field. */
   readonly contentType: HeaderFields;
+  /** How the body is read when the client sends one message. */
+  readonly body: BodyPlan;
 }
 
 /**
  * Returns the content types of a protocol that adds the name of the format, such as `application/grpc+json`, each with the
  * format of its calls. Without a name, the first format is meant.
  */
-export function callFormatsOf(base: string, codecs: MethodCodecs): (readonly [contentType: string, CallFormat])[] {
-  const named = [...codecs].map(([format, codec]) => callFormat(`${base}+${format}`, codec));
+export function callFormatsOf(
+  base: string,
+  codecs: MethodCodecs,
+  planOf: (codec: Codec) => BodyPlan,
+): (readonly [contentType: string, CallFormat])[] {
+  const named = [...codecs].map(([format, codec]) => callFormat(`${base}+${format}`, codec, planOf(codec)));
   const [first] = named;
   return first === undefined ? [] : [[base, first[1]], ...named];
 }
 
 /** Returns a content type with the format of its calls. */
-export function callFormat(contentType: string, codec: Codec): readonly [contentType: string, CallFormat] {
-  return [contentType, { codec, contentType: fieldOf(contentType) }];
+export function callFormat(
+  contentType: string,
+  codec: Codec,
+  body: BodyPlan,
+): readonly [contentType: string, CallFormat] {
+  return [contentType, { codec, contentType: fieldOf(contentType), body }];
 }
 
 const fields = new Map<string, HeaderFields>();

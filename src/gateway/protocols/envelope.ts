@@ -1,7 +1,8 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
-import { allocateBytes, CollectedBytes, noBytes } from "../carriers/index.ts";
+import { allocateBytes, type BodyPlan, CollectedBytes, noBytes } from "../carriers/index.ts";
 import { messageTooLarge } from "./compression.ts";
+import type { Codec } from "./formats/format.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
 
 /**
@@ -39,6 +40,12 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   if (body.byteLength < end) throw cutShort();
   if (body.byteLength > end) throw codedError("ERR_PROTOCOL", "a unary call takes one message", Code.Unimplemented);
   return envelope;
+}
+
+/** Returns how a body of one envelope is read. */
+export function planEnvelope(codec: Codec, readMaxBytes: number): BodyPlan {
+  const memory = codec.isUnseen === true ? "shared" : "own";
+  return { limitBytes: envelopePrefixBytes + readMaxBytes, memory, announcedBytes: envelopeBytes };
 }
 
 /** Returns the envelope that a message was read from, whose prefix is before the message in memory. */

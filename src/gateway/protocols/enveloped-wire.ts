@@ -1,19 +1,11 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
-import { type Exchange, type HeaderFields, noBytes } from "../carriers/index.ts";
+import { type BodyPlan, type Exchange, type HeaderFields, noBytes } from "../carriers/index.ts";
 import type { Codec } from "./formats/format.ts";
 import type { CallFormat } from "./content-type.ts";
 import { decompressInTurn } from "./decompress-in-turn.ts";
-import {
-  compressedFlag,
-  type Envelope,
-  envelopeBytes,
-  envelopePrefixBytes,
-  EnvelopeReader,
-  readSingleEnvelope,
-  writeEnvelope,
-} from "./envelope.ts";
+import { compressedFlag, type Envelope, EnvelopeReader, readSingleEnvelope, writeEnvelope } from "./envelope.ts";
 import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
 import { readMessages } from "./message-splitter.ts";
 import type { MessageEncodings } from "./message-encodings.ts";
@@ -36,7 +28,7 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
   abstract readonly responseTrailer: LazyHeaders;
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
-  bodyLimitBytes: number;
+  readonly body: BodyPlan;
   readonly requestHeader: LazyHeaders;
   readonly responseHeader: LazyHeaders;
   protected readonly headerFields: HeaderFields;
@@ -45,7 +37,8 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
   protected readonly codec: Codec;
   protected readonly encodings: MessageEncodings;
 
-  constructor(exchange: Exchange, rpc: Rpc, { codec, contentType }: CallFormat, header: EnvelopedHeader) {
+  constructor(exchange: Exchange, rpc: Rpc, format: CallFormat, header: EnvelopedHeader) {
+    const { codec, contentType } = format;
     const { encodings, timeout, encodingName, problem } = header;
     const { response, acceptFields } = encodings;
     const encodingFields = response === undefined ? acceptFields : [encodingName, response.name];
@@ -56,17 +49,9 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
     this.timeoutMs = timeout.timeoutMs;
     this.problem = problem ?? encodings.problem ?? timeout.error;
     this.headerFields = encodingFields.length === 0 ? contentType : [...contentType, ...encodingFields];
-    this.bodyLimitBytes = envelopePrefixBytes + rpc.options.readMaxBytes;
+    this.body = format.body;
     this.requestHeader = new LazyHeaders(exchange.fields);
     this.responseHeader = new LazyHeaders(this.headerFields);
-  }
-
-  get isUnseen(): boolean {
-    return this.codec.isUnseen === true;
-  }
-
-  announcedBytes(firstPiece: Uint8Array): number {
-    return envelopeBytes(firstPiece);
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {

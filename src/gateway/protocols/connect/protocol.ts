@@ -1,11 +1,11 @@
-import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
-import { type Exchange, type HeaderFields, prepareHeaderFields } from "../../carriers/index.ts";
+import { type Exchange, type HeaderFields, planBody, prepareHeaderFields } from "../../carriers/index.ts";
 import { callFormat, type CallFormat, normalizeContentType } from "../content-type.ts";
-import { metadataFields } from "../error-metadata.ts";
+import { planEnvelope } from "../envelope.ts";
 import type { CallTarget, Protocol, UnaryWire } from "../protocol.ts";
 import type { UnaryRpc } from "../rpc.ts";
 import { createTarget } from "../target.ts";
 import { ConnectStreamWire, endOfStream } from "./stream-wire.ts";
+import { unaryError } from "./unary-error.ts";
 import { ConnectUnaryWire } from "./unary-wire.ts";
 
 /** The Connect protocol (https://connectrpc.com/docs/protocol). */
@@ -13,11 +13,15 @@ export const connect: Protocol = {
   name: "connect",
   hasHttpStatus: true,
   targetsOf(rpc) {
-    if (rpc.options.connect === false) return [];
+    const { connect: isServed = true, readMaxBytes } = rpc.options;
+    if (!isServed) return [];
     return [...rpc.codecs].map(([name, codec]) => {
-      const isUnary = rpc.kind === "unary";
-      const [contentType, format] = callFormat(`application/${isUnary ? "" : "connect+"}${name}`, codec);
-      if (isUnary) return [contentType, unaryTarget(rpc, format, undefined)];
+      if (rpc.kind === "unary") {
+        const [contentType, format] = callFormat(`application/${name}`, codec, planBody(readMaxBytes));
+        return [contentType, unaryTarget(rpc, format, undefined)];
+      }
+      const plan = planEnvelope(codec, readMaxBytes);
+      const [contentType, format] = callFormat(`application/connect+${name}`, codec, plan);
       return [contentType, createTarget(connect, rpc, (exchange) => new ConnectStreamWire(exchange, rpc, format))];
     });
   },
@@ -25,7 +29,9 @@ export const connect: Protocol = {
     const parameters = new URLSearchParams(query);
     const name = parameters.get("encoding") ?? "";
     const codec = rpc.codecs.get(name);
-    return codec && unaryTarget(rpc, callFormat(`application/${name}`, codec)[1], parameters);
+    if (codec === undefined) return undefined;
+    const [, format] = callFormat(`application/${name}`, codec, planBody(rpc.options.readMaxBytes));
+    return unaryTarget(rpc, format, parameters);
   },
   claims({ common: { contentType, connectProtocolVersion } }) {
     return connectProtocolVersion !== null || contentType?.toLowerCase().startsWith("application/connect+") === true;
@@ -36,8 +42,8 @@ export const connect: Protocol = {
       const contentType = normalizeContentType(exchange.common.contentType ?? "");
       return exchange.answer(200, ["content-type", contentType], endOfStream(new Headers(), error));
     }
-    const body = errorToJsonBytes(error, undefined);
-    exchange.answer(httpStatus, [...jsonHeader, ...fields, ...metadataFields(error)], body);
+    const response = unaryError(error, [...jsonHeader, ...fields], undefined);
+    exchange.answer(httpStatus, response.fields, response.body);
   },
 };
 

@@ -1,26 +1,26 @@
 import type { Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
-import { type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
+import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import { type BodyPlan, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
 import { codedError } from "../../errors/index.ts";
 import { messageTooLarge } from "../compression.ts";
 import type { CallFormat } from "../content-type.ts";
 import { decompressInTurn } from "../decompress-in-turn.ts";
-import { metadataFields } from "../error-metadata.ts";
 import type { Codec } from "../formats/format.ts";
 import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import { type MessageEncodings, negotiateEncodings } from "../message-encodings.ts";
 import type { UnaryWire } from "../protocol.ts";
 import type { ResponseParts, UnaryRpc } from "../rpc.ts";
 import { readConnectTimeout } from "../timeouts.ts";
+import { unaryError } from "./unary-error.ts";
 import { versionProblem } from "./version.ts";
 
 /** A unary call of the Connect protocol: POST, and GET for RPCs without side effects. */
 export class ConnectUnaryWire implements UnaryWire {
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
-  readonly bodyLimitBytes: number;
+  readonly body: BodyPlan;
   readonly requestHeader: LazyHeaders;
   readonly responseHeader: LazyHeaders;
   readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
@@ -46,7 +46,7 @@ export class ConnectUnaryWire implements UnaryWire {
     this.#encodings = negotiateEncodings(options.acceptCompression, sent, accepted, "accept-encoding");
     this.timeoutMs = timeout.timeoutMs;
     this.problem = versionProblem(exchange, rpc, query) ?? this.#encodings.problem ?? timeout.error;
-    this.bodyLimitBytes = options.readMaxBytes;
+    this.body = format.body;
     const { contentType } = format;
     const { acceptFields } = this.#encodings;
     this.#headerFields = acceptFields.length === 0 ? contentType : [...contentType, ...acceptFields];
@@ -70,9 +70,8 @@ export class ConnectUnaryWire implements UnaryWire {
 
   writeError(error: ConnectError): void | Promise<void> {
     const { responseHeader: header, responseTrailer: trailer } = this;
-    const body = errorToJsonBytes(error, this.#rpc.options.jsonOptions);
     header.set("content-type", "application/json");
-    const fields = [...header.fields, ...metadataFields(error)];
+    const { fields, body } = unaryError(error, header.fields, this.#rpc.options.jsonOptions);
     return this.#answer(codeToHttpStatus(error.code), fields, trailer, body);
   }
 

@@ -1,18 +1,30 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import { type HeaderFields, prepareHeaderFields } from "../../carriers/index.ts";
+import { type Exchange, type HeaderFields, prepareHeaderFields } from "../../carriers/index.ts";
 import { appendOwnMetadata, withoutMetadata } from "../error-metadata.ts";
+import { headerFieldsToSend } from "../lazy-headers.ts";
 
-/** The trailer of a gRPC answer that succeeded, unless the handler adds to it. */
+/** The trailer of a successful response, unless the handler adds to it. */
 export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
+
+/** Writes an error as a response of one header section, which the specification calls Trailers-Only. */
+export function writeTrailersOnly(
+  exchange: Exchange,
+  header: HeaderFields,
+  trailer: Headers,
+  error: ConnectError,
+): void {
+  setStatus(trailer, error);
+  exchange.answer(200, [...header, ...headerFieldsToSend(trailer, statusOk)]);
+}
 
 // delay-seconds (RFC 9110 §10.2.3). Five digits are more than a day, longer than any client waits.
 const delaySeconds = /^\d{1,5}$/;
 
 /**
- * Sets the status of a gRPC answer in its trailer, with the metadata of the error.
+ * Sets the status of a response in its trailer, with the metadata of the error.
  *
- * A `retry-after` is repeated as `grpc-retry-pushback-ms` (gRFC A6), the only one of the two that gRPC clients heed.
+ * A `retry-after` is repeated as `grpc-retry-pushback-ms` (gRFC A6), the only one of the two that gRPC clients honor.
  */
 export function setStatus(trailer: Headers, error: ConnectError): void {
   appendOwnMetadata(trailer, error);

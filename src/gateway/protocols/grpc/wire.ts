@@ -6,7 +6,7 @@ import { EnvelopedWire } from "../enveloped-wire.ts";
 import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { ResponseParts, Rpc } from "../rpc.ts";
 import { readGrpcHeader } from "./header.ts";
-import { setStatus, statusOk } from "./status.ts";
+import { setStatus, statusOk, writeTrailersOnly } from "./status.ts";
 
 /** A call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read its trailers. */
 export class GrpcWire extends EnvelopedWire {
@@ -43,12 +43,11 @@ export class GrpcWire extends EnvelopedWire {
   }
 
   answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+    const isEmpty = error !== undefined && bytes.byteLength === 0;
+    // One header section is enough unless the handler has set header fields.
+    if (isEmpty && this.responseHeader.pristine) return writeTrailersOnly(this.exchange, header, trailer, error);
     if (error !== undefined) setStatus(trailer, error);
-    const trailerFields = headerFieldsToSend(trailer, statusOk);
-    if (error === undefined || bytes.byteLength > 0) return this.exchange.answer(200, header, bytes, trailerFields);
-    // "Trailers-Only": one header section is enough unless the handler has set header fields.
-    if (this.responseHeader.pristine) this.exchange.answer(200, [...header, ...trailerFields]);
-    else this.exchange.answer(200, header, undefined, trailerFields);
+    this.exchange.answer(200, header, isEmpty ? undefined : bytes, headerFieldsToSend(trailer, statusOk));
   }
 }
 

@@ -13,7 +13,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   #bytes = 0;
 
   encode(message: Message): Uint8Array {
-    const { contentType = "application/octet-stream", body = noBytes } = this.target.binding.encode(message);
+    const { contentType = "application/octet-stream", body = noBytes } = this.selection.binding.encode(message);
     // The content type of the first message applies to all.
     this.#contentType ??= contentType;
     this.#bytes += body.byteLength;

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
-import { type ErrorRecordWriter, type StreamForm, streamFormsOf } from "../../rest/index.ts";
+import { type StreamForm, streamFormsOf } from "../../rest/index.ts";
 import { encodesPieces, type PieceEncoder } from "../compression.ts";
 import { negotiateCoding, negotiateType } from "../negotiation.ts";
 import type { StreamWire } from "../protocol.ts";
@@ -16,14 +16,14 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   #messages = 0;
   #encoder: PieceEncoder | undefined;
 
-  constructor(exchange: Exchange, target: RestSelection, writeErrorRecord: ErrorRecordWriter) {
-    super(exchange, target, writeErrorRecord);
-    this.#form = negotiateType(exchange.get("accept"), streamFormsOf(target.binding.streamInResults));
+  constructor(exchange: Exchange, selection: RestSelection) {
+    super(exchange, selection);
+    this.#form = negotiateType(exchange.get("accept"), streamFormsOf(selection.binding.streamInResults));
     this.heartbeat = this.#form.heartbeat;
   }
 
   encode(message: Message): Uint8Array {
-    return toUtf8(this.#form.message(this.target.binding.toJson(message), this.#messages++));
+    return toUtf8(this.#form.message(this.selection.binding.toJson(message), this.#messages++));
   }
 
   contentFields(): HeaderFields {
@@ -35,7 +35,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   begin(header: HeaderFields): void {
     const varying = [...header, "vary", "accept-encoding"];
     // However short the first messages are: the length of the answer is not known.
-    const codings = this.target.rpc.options.acceptCompression.filter(encodesPieces);
+    const codings = this.selection.rpc.options.acceptCompression.filter(encodesPieces);
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), codings);
     if (coding === undefined) return this.exchange.begin(this.httpStatus, varying);
     this.#encoder = coding.openEncoder();
@@ -82,6 +82,6 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
 
   /** Returns the error record, which JSON.stringify has written on one line. */
   #errorJson(error: ConnectError): string {
-    return new TextDecoder().decode(this.errorAnswer(error).body);
+    return new TextDecoder().decode(this.errorResponse(error).body);
   }
 }

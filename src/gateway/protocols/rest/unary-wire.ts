@@ -1,14 +1,14 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { type ErrorRecordWriter, errorWithHttpStatus, httpStatusOf } from "../../rest/index.ts";
+import { errorWithHttpStatus, httpStatusOf } from "../../rest/index.ts";
 import { readRestMessages } from "./read-rest-messages.ts";
 import { restTrailerOf, withAnswerMetadata, withRequestMetadata } from "./grpc-metadata.ts";
+import { type RestErrorResponse, toErrorResponse } from "./error-response.ts";
 import { chosenStatus, toRestHeader } from "./response-header.ts";
-import { type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
+import { type BodyPlan, type Exchange, type HeaderFields, statusesWithoutBody } from "../../carriers/index.ts";
 import { negotiateCoding, readContentCoding } from "../negotiation.ts";
 import { decompressInTurn } from "../decompress-in-turn.ts";
-import { ownMetadata } from "../error-metadata.ts";
 import { areUntouched, LazyHeaders } from "../lazy-headers.ts";
 import type { ResponseParts } from "../rpc.ts";
 import type { RequestMessages, UnaryWire } from "../protocol.ts";
@@ -20,35 +20,31 @@ import { readRestTimeout } from "../timeouts.ts";
 export class RestUnaryWire implements UnaryWire {
   readonly timeoutMs: number | undefined;
   readonly problem: unknown;
-  readonly ignoresBody: boolean;
-  readonly bodyLimitBytes: number;
+  readonly body: BodyPlan | undefined;
   readonly requestHeader: LazyHeaders;
   readonly responseHeader: LazyHeaders;
   readonly responseTrailer: LazyHeaders;
   protected readonly exchange: Exchange;
-  protected readonly target: RestSelection;
-  readonly #writeErrorRecord: ErrorRecordWriter;
+  protected readonly selection: RestSelection;
   /** `undefined` for a body without `Content-Encoding`. */
   readonly #coding: BodyCoding | undefined;
   #isUncoded = false;
 
-  constructor(exchange: Exchange, target: RestSelection, writeErrorRecord: ErrorRecordWriter) {
-    const { rpc, binding } = target;
-    const { acceptCompression, maxTimeoutMs, readMaxBytes } = rpc.options;
+  constructor(exchange: Exchange, selection: RestSelection) {
+    const { rpc, binding, body } = selection;
+    const { acceptCompression, maxTimeoutMs } = rpc.options;
     const { contentType, contentEncoding, expect } = exchange.common;
     const { fields } = exchange;
     this.requestHeader = new LazyHeaders(binding.usesGrpcMetadata ? withRequestMetadata(fields) : fields);
     this.responseHeader = new LazyHeaders(none);
     this.responseTrailer = new LazyHeaders(none);
     this.exchange = exchange;
-    this.target = target;
-    this.#writeErrorRecord = writeErrorRecord;
-    this.bodyLimitBytes = readMaxBytes;
+    this.selection = selection;
+    this.body = body;
     const timeout = readRestTimeout(exchange.common, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
     let problem = timeout.error;
-    this.ignoresBody = binding.bodyFormat.kind === "ignored";
-    const hasBody = exchange.body !== undefined && !this.ignoresBody;
+    const hasBody = exchange.body !== undefined && body !== undefined;
     // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
     if (hasBody && expect !== null) problem ??= binding.bodyProblem(contentType, false);
     if (hasBody && contentEncoding !== null) {
@@ -61,24 +57,24 @@ export class RestUnaryWire implements UnaryWire {
   }
 
   #decode(body: Uint8Array): Message {
-    const { binding, captures, query } = this.target;
+    const { binding, captures, query } = this.selection;
     return binding.decode({ captures, query, contentType: this.exchange.common.contentType, body });
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {
     const compression = this.#coding?.compression;
     if (compression === undefined) return this.#decode(body);
-    const plain = decompressInTurn(compression, body, this.bodyLimitBytes, this.exchange);
+    const plain = decompressInTurn(compression, body, this.selection.rpc.options.readMaxBytes, this.exchange);
     return plain.then((bytes) => this.#decode(bytes));
   }
 
   /** Reads the messages of a client that streams, as they arrive. */
   readMessages(): RequestMessages {
-    return readRestMessages(this.exchange, this.target, this.#coding?.compression);
+    return readRestMessages(this.exchange, this.selection, this.#coding?.compression);
   }
 
   writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
-    const { binding } = this.target;
+    const { binding } = this.selection;
     const { httpStatus: standard, contentType, body } = binding.preparedResponse ?? binding.encode(message);
     const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];
     const untouched = areUntouched(header, trailer);
@@ -95,12 +91,12 @@ export class RestUnaryWire implements UnaryWire {
   /** Returns the metadata of an answer as header fields. */
   protected metadataOf(header: Headers, trailer?: Headers): HeaderFields {
     const fields = toRestHeader(header, trailer);
-    return this.target.binding.usesGrpcMetadata ? withAnswerMetadata(fields) : fields;
+    return this.selection.binding.usesGrpcMetadata ? withAnswerMetadata(fields) : fields;
   }
 
   writeError(error: ConnectError): void | Promise<void> {
-    const { httpStatus, fields, body } = this.errorAnswer(error);
-    const { usesGrpcMetadata } = this.target.binding;
+    const { httpStatus, fields, body } = this.errorResponse(error);
+    const { usesGrpcMetadata } = this.selection.binding;
     const end = usesGrpcMetadata ? restTrailerOf(this.exchange, this.responseTrailer) : undefined;
     if (end === undefined) return this.answerEncoded(httpStatus, fields, body);
     return this.answerEncoded(httpStatus, [...fields, ...end.announcement], body, end.fields);
@@ -110,16 +106,15 @@ export class RestUnaryWire implements UnaryWire {
     this.#isUncoded = true;
   }
 
-  protected errorAnswer(error: ConnectError): { httpStatus: number; fields: HeaderFields; body: Uint8Array } {
+  protected errorResponse(error: ConnectError): RestErrorResponse {
     const { responseHeader: header, responseTrailer: trailer } = this;
+    const { rpc, binding, writeErrorRecord } = this.selection;
     const untouched = areUntouched(header, trailer);
     const chosen = untouched ? undefined : chosenStatus(header, true);
-    const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: this.target.rpc.name };
-    const { httpStatus, contentType, body } = this.#writeErrorRecord(error, failure);
+    const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: rpc.name };
     const metadata = untouched ? none : this.metadataOf(header, trailer);
-    const own = [...(this.#coding?.acceptFields ?? none), ...metadata];
-    const sent = [...own, ...this.metadataOf(ownMetadata(error))];
-    return { httpStatus, fields: ["content-type", contentType, ...sent], body };
+    const others = [...(this.#coding?.acceptFields ?? none), ...metadata];
+    return toErrorResponse(writeErrorRecord, error, failure, others, binding.usesGrpcMetadata);
   }
 
   /** Answers in one go, in a content coding that the client accepts if the body is large enough. */
@@ -129,12 +124,12 @@ export class RestUnaryWire implements UnaryWire {
     body: Uint8Array | undefined,
     trailer?: HeaderFields,
   ): void | Promise<void> {
-    if (body === undefined || body.byteLength < this.target.rpc.options.compressMinBytes) {
+    if (body === undefined || body.byteLength < this.selection.rpc.options.compressMinBytes) {
       return this.exchange.answer(httpStatus, fields, body, trailer);
     }
     // RFC 9110 §12.5.5: caches must know that the coding depends on what the client accepts.
     const varying = [...fields, "vary", "accept-encoding"];
-    const { acceptCompression } = this.target.rpc.options;
+    const { acceptCompression } = this.selection.rpc.options;
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
     if (coding === undefined || this.#isUncoded) return this.exchange.answer(httpStatus, varying, body, trailer);
     const encoded = [...varying, "content-encoding", coding.name];

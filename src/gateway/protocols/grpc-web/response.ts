@@ -1,8 +1,30 @@
+import type { ConnectError } from "@connectrpc/connect";
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
-import { toUtf8 } from "../../carriers/index.ts";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
 import { trailerFlag, writeEnvelope } from "../envelope.ts";
-import { statusOk } from "../grpc/status.ts";
+import { setStatus, statusOk } from "../grpc/status.ts";
 import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
+import { encodeGrpcWebText } from "./text.ts";
+
+/**
+ * Writes a whole response: its messages, and its trailer as the last envelope.
+ *
+ * @param bytes - the messages in their envelopes
+ * @param error - `undefined` on success
+ * @param isText - whether the body is base64
+ */
+export function writeResponse(
+  exchange: Exchange,
+  header: HeaderFields,
+  bytes: Uint8Array,
+  trailer: Headers,
+  error: ConnectError | undefined,
+  isText: boolean,
+): void {
+  if (error !== undefined) setStatus(trailer, error);
+  const body = concatBytes([bytes, trailerEnvelope(trailer)]);
+  exchange.answer(200, header, isText ? encodeGrpcWebText(body) : body);
+}
 
 // The end of nearly every response: an envelope with "grpc-status: 0".
 const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
