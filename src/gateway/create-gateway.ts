@@ -77,14 +77,18 @@ export function createGateway(options: GatewayOptions): Gateway {
   return assembleGateway(createNodeServer(options, compileNodeRoutes(options, report), report), options);
 }
 
-/** Compiles the {@link Routes} of a gateway on node. Throws as {@link createGateway} does. */
+/**
+ * Compiles the {@link Routes} of a gateway on node. Throws as {@link createGateway} does.
+ *
+ * @param rpcs - how RPCs are prepared, if not in the usual way
+ */
 export function compileNodeRoutes(
   options: GatewayOptions,
   report: FaultReporter,
-  createCodecs?: Platform["createCodecs"],
+  rpcs?: Pick<Platform, "createCodecs" | "runOf">,
 ): Routes {
   const platform = { compressions: [gzip, brotli, zstd], parsedMethods, commonJsPrototype };
-  return compileRoutes(options, { ...platform, ...(createCodecs && { createCodecs }) }, report);
+  return compileRoutes(options, { ...platform, ...rpcs }, report);
 }
 
 /** Creates the {@link Server} of a gateway on node. */

@@ -4,13 +4,26 @@ import type { Exchange } from "../carriers/index.ts";
 import type { LazyHeaders, Rpc, Wire } from "../protocols/index.ts";
 import type { AdmitRequest } from "./hooks.ts";
 
-/** The request that a call is of, as the call shows it to programs. */
+/** Called when a call has ended, or the server shuts down. */
+export interface EndListener {
+  handleEvent(): void;
+}
+
+/** The request of a call, as handlers see it. */
 export interface ViewedRequest extends AdmitRequest {
+  /** Aborts when the call ends, for whatever reason, or when the server shuts down. */
   readonly signal: AbortSignal;
   /** Why {@link signal} aborted, or would have if it had been read; `undefined` until then. */
   readonly ended: unknown;
-  /** Is told of that, as the listeners of {@link signal} are. */
-  endListener: { handleEvent(): void } | undefined;
+  /**
+   * Calls a listener when {@link signal} would abort. A signal with a listener costs a tenth of a forwarded call; this
+   * costs nothing, but holds one listener.
+   *
+   * @returns whether it is held; `false` if there is another
+   */
+  whenEnded(listener: EndListener): boolean;
+  /** Removes a listener. Returns `false` if it is not held. */
+  removeEndListener(listener: EndListener): boolean;
 }
 
 /** The call that has a view. */

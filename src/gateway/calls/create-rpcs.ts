@@ -18,26 +18,29 @@ import {
 import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { codedError } from "../errors/index.ts";
 import { createReachableRegistry, oncePer, type ReadJsonOptions } from "../json/index.ts";
-import type { CallView } from "./call-view.ts";
-import type { AdmitRequest } from "./hooks.ts";
+import type { CallView, ViewedRequest } from "./call-view.ts";
 import {
   createMethodCodecs,
   type MessageInit,
   type MethodCodecs,
   oneMessage,
+  type Reply,
   type Rpc,
   type ResponseParts,
   type StreamRpc,
   type UnaryRpc,
 } from "../protocols/index.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
-import { LaterAnswer } from "./later-answer.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
-/** What the platform decides about RPCs. */
-export interface CodecPlatform {
-  readonly commonJsPrototype?: (() => unknown) | undefined;
+/** How the platform prepares RPCs. */
+export interface RpcPlatform {
+  /** Returns the prototype of descriptors that a program in CommonJS makes with the same copy of protobuf-es. */
+  readonly commonJsPrototype?: () => unknown;
+  /** Creates the codecs of an RPC. Default: those of its messages. */
   readonly createCodecs?: typeof createMethodCodecs;
+  /** Returns what runs a unary RPC that has no interceptors; `undefined` if that is its handler. */
+  readonly runOf?: (method: DescMethodUnary) => UnaryRpc["run"] | undefined;
 }
 
 /** What a router was given for one RPC, with its options, which override those of the router. */
@@ -59,7 +62,7 @@ export function createRpcs(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
-  { commonJsPrototype, createCodecs = createMethodCodecs }: CodecPlatform,
+  { commonJsPrototype, createCodecs = createMethodCodecs, runOf }: RpcPlatform,
 ): { readonly rpcs: readonly Rpc[]; readonly registry: Registry } {
   const base = optionsOf(options, undefined);
   const added: Added[] = [];
@@ -91,7 +94,7 @@ export function createRpcs(
   });
   const rpcs = added.map(({ spec, own }) => {
     const { withTypes, rules } = prepare(own);
-    return createRpc(spec, withTypes, createCodecs(spec.method, withTypes, rules));
+    return createRpc(spec, withTypes, createCodecs(spec.method, withTypes, rules), runOf);
   });
   return { rpcs, registry };
 }
@@ -115,7 +118,12 @@ function handlersOf(added: readonly Added[]): ConnectRouter["handlers"] {
   return connect.handlers;
 }
 
-function createRpc(spec: MethodImplSpec, options: RouterOptions, codecs: MethodCodecs): Rpc {
+function createRpc(
+  spec: MethodImplSpec,
+  options: RouterOptions,
+  codecs: MethodCodecs,
+  runOf: RpcPlatform["runOf"],
+): Rpc {
   const { parent, name, idempotency } = spec.method;
   const { connect = true } = options;
   const common = {
@@ -126,7 +134,9 @@ function createRpc(spec: MethodImplSpec, options: RouterOptions, codecs: MethodC
     codecs,
   };
   if (spec.kind === "unary") {
-    return { ...common, kind: "unary", method: spec.method, run: composeUnary(spec, options.interceptors) };
+    const { method } = spec;
+    const run = options.interceptors.length > 0 ? undefined : (runOf?.(method) ?? runHandler(spec));
+    return { ...common, kind: "unary", method, run: run ?? runInterceptors(spec, options.interceptors) };
   }
   return { ...common, kind: "stream", method: spec.method, invoke: composeStream(spec, options.interceptors) };
 }
@@ -139,8 +149,7 @@ type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;
 type AnyFn = ReturnType<Interceptor>;
 
 /** Composes the interceptors and the handler of an RPC, once; Connect's own handlers wrap the chain anew for each call. */
-function composeUnary({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryRpc["run"] {
-  if (interceptors.length === 0) return runAlone({ method, impl });
+function runInterceptors({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryRpc["run"] {
   const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
       const answer = impl(request.message, contextOf(request));
@@ -161,27 +170,28 @@ function composeUnary({ method, impl }: UnarySpec, interceptors: readonly Interc
   };
 }
 
-/** Runs a handler without interceptors, for which nobody needs a promise of a response. */
-function runAlone({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryRpc["run"] {
+/** Runs a handler without interceptors, which needs no promise of a response. */
+function runHandler({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryRpc["run"] {
   return (call, reply) => {
-    const { ended } = (call as UnaryRequest & CallView).call.request;
+    const { ended } = requestOf(call);
     // The server shuts down: a handler that has not begun need not.
     if (ended !== undefined) throw ended;
-    const take = (init: MessageInit): void => {
-      let response: ResponseParts;
-      try {
-        response = toUnaryResponse(call, method, init);
-      } catch (error) {
-        return reply.takeError(error);
-      }
-      reply.take(response);
-    };
-    const takeError = (error: unknown): void => reply.takeError(error);
-    const answer: unknown = impl(call.message, call);
-    if (answer instanceof LaterAnswer) answer.tell({ take, takeError });
     // An untyped handler may return anything.
-    else Promise.resolve(answer as MessageInit).then(take, takeError);
+    Promise.resolve(impl(call.message, call)).then(
+      (init) => respond(call, method, init, reply),
+      (error: unknown) => reply.takeError(error),
+    );
   };
+}
+
+function respond(view: HandlerContext, method: DescMethodUnary, init: MessageInit, reply: Reply): void {
+  let response: ResponseParts;
+  try {
+    response = toUnaryResponse(view, method, init);
+  } catch (error) {
+    return reply.takeError(error);
+  }
+  reply.take(response);
 }
 
 /** Returns the response for a handler's message, with the header and trailer that the handler has set. */
@@ -234,8 +244,8 @@ function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
   return Object.assign({}, view, { requestHeader: header, signal, values: contextValues });
 }
 
-/** Returns the request that a handler's call is of, whatever interceptors have put in the place of its parts. */
-export function requestOf(context: HandlerContext): AdmitRequest {
+/** Returns the request of a handler's call, whatever interceptors have put in the place of its parts. */
+export function requestOf(context: HandlerContext): ViewedRequest {
   const { call } = context as Partial<CallView>;
   if (call === undefined) throw new TypeError("a handler was called with the context of another server");
   return call.request;

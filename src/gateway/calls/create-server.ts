@@ -4,11 +4,11 @@ import { defaultLimits, defaultReadMaxBytes, type Limits } from "../carriers/ind
 import { type Failure, withCode } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
-import { type createMethodCodecs, createProtocols } from "../protocols/index.ts";
+import { createProtocols } from "../protocols/index.ts";
 import { createErrorRecordWriter, compileRestRoutes, type RestOptions, type RestRoutes } from "../rest/index.ts";
 import { toConnectError, toFault } from "./to-connect-error.ts";
 import { type CorsOptions, createCors } from "./cors.ts";
-import { createRpcs } from "./create-rpcs.ts";
+import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";
 import { callbackFailed, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import type { Admit, AdmitRequest, AnsweredRequest } from "./hooks.ts";
 import { type Endpoint, methodsOf } from "./endpoint.ts";
@@ -54,15 +54,11 @@ export interface ServingOptions extends ConnectRouterOptions {
 }
 
 /** The parts of routes that depend on the platform. */
-export interface Platform {
+export interface Platform extends RpcPlatform {
   /** The content codings and encodings of messages, unless `acceptCompression` is set; the preferred one first. */
   readonly compressions: readonly Compression[];
   /** The HTTP methods that reach the gateway; rules for others are refused. Default: every token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
-  /** Returns the prototype of descriptors that a program in CommonJS makes with the same copy of protobuf-es. */
-  readonly commonJsPrototype?: () => unknown;
-  /** Makes the codecs of each RPC. Default: those of its messages. */
-  readonly createCodecs?: typeof createMethodCodecs;
 }
 
 /**

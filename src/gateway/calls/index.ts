@@ -12,8 +12,7 @@ export { findTarget, type Routes, type Target } from "./routes.ts";
 export { refuseProblem } from "./refuse.ts";
 export { serve } from "./serve.ts";
 export type { Server } from "./server.ts";
-export { endOf } from "./call-end.ts";
-export { LaterAnswer } from "./later-answer.ts";
+export { CallView } from "./call-view.ts";
 export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 export { beginAnswer } from "./serve-stream.ts";
 export {

@@ -16,9 +16,8 @@ import type { Client } from "../trusted-proxies/index.ts";
 import { Answered } from "./answered.ts";
 import { completed, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
 import { CallValues } from "./context-values.ts";
-import { CallView } from "./call-view.ts";
+import type { CallView, EndListener, ViewedRequest } from "./call-view.ts";
 import { requestFailed, responseNotWritten } from "./faults.ts";
-import type { AdmitRequest } from "./hooks.ts";
 import { fullPathOf, type Target } from "./routes.ts";
 import { refuse } from "./refuse.ts";
 import type { Server } from "./server.ts";
@@ -53,7 +52,7 @@ export let serverOf: (request: ServedRequest) => Server;
  *
  * It ends once: by its response, its deadline, or when the client goes away. The steps before that are in `serve.ts`.
  */
-export class ServedRequest implements AdmitRequest, AbortReceiver {
+export class ServedRequest implements ViewedRequest, AbortReceiver {
   static {
     exchangeOf = (request) => request.#exchange;
     serverOf = (request) => request.#server;
@@ -67,10 +66,7 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
   readonly connection: object;
   contextValues: ContextValues = new CallValues();
   done = false;
-  /** Why {@link signal} aborted, or would have if it had been read; `undefined` until then. */
   ended: unknown;
-  /** Called then, like the listeners of {@link signal}. */
-  endListener: { handleEvent(): void } | undefined;
   readonly #server: Server;
   readonly #exchange: Exchange;
   /** The call that the request has become; `undefined` before, and if it becomes none. */
@@ -80,6 +76,7 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
   /** The client that trusted proxies name; `undefined` until first use, and without such proxies. */
   #trustedClient: Client | undefined;
   #controller: AbortController | undefined;
+  #endListener: EndListener | undefined;
   #stopDeadline: (() => void) | undefined;
   #ignoreShutdown: (() => void) | undefined;
 
@@ -140,13 +137,24 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
     this.#exchange.addedFields = [...this.#exchange.addedFields, name, value];
   }
 
-  /** Aborts when the call ends, for whatever reason, or when the server shuts down. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.ended !== undefined) this.#controller.abort(this.ended);
     }
     return this.#controller.signal;
+  }
+
+  whenEnded(listener: EndListener): boolean {
+    if (this.#endListener !== undefined) return false;
+    this.#endListener = listener;
+    return true;
+  }
+
+  removeEndListener(listener: EndListener): boolean {
+    if (this.#endListener !== listener) return false;
+    this.#endListener = undefined;
+    return true;
   }
 
   /** Begins a call, which ends by its response, its deadline, or when the client goes away. */
@@ -290,7 +298,7 @@ export class ServedRequest implements AdmitRequest, AbortReceiver {
   #abort(reason: unknown): void {
     this.ended ??= reason;
     this.#controller?.abort(reason);
-    this.endListener?.handleEvent();
+    this.#endListener?.handleEvent();
   }
 
   /** Calls `onError` before the response, and reports the fault behind the error, if there is one. */

@@ -20,6 +20,7 @@ export {
   PreparedHeaderFields,
   prepareHeaderFields,
   readHeaderField,
+  type RememberedFields,
   requireField,
   requireFields,
 } from "./header-fields.ts";

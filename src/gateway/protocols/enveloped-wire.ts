@@ -63,13 +63,16 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
     return readMessages(this.pieces(), new EnvelopeReader(readMaxBytes, (envelope) => this.#decode(envelope)));
   }
 
-  #decode({ compressed, bytes }: Envelope): Message | Promise<Message> {
-    if (!compressed) return this.codec.decode(bytes, true);
+  #decode(envelope: Envelope): Message | Promise<Message> {
+    const { envelopes } = this.codec;
+    if (!envelope.compressed) {
+      return envelopes === undefined ? this.codec.decode(envelope.bytes) : envelopes.open(envelope.whole);
+    }
     const { request } = this.encodings;
     // gRPC's compression document requires Internal for a compressed message without an encoding.
     if (request === undefined)
       throw codedError("ERR_PROTOCOL", "the message is compressed, but no encoding is named", Code.Internal);
-    const plain = decompressInTurn(request, bytes, this.rpc.options.readMaxBytes, this.exchange);
+    const plain = decompressInTurn(request, envelope.bytes, this.rpc.options.readMaxBytes, this.exchange);
     return plain.then((message) => this.codec.decode(message));
   }
 
@@ -79,12 +82,12 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
   }
 
   encode(message: Message): Uint8Array | Promise<Uint8Array> {
-    return this.envelopeOf(message) ?? this.envelop(this.codec.encode(message));
+    return this.receivedEnvelope(message) ?? this.envelop(this.codec.encode(message));
   }
 
   /** Returns the envelope that a message came in, if it can be sent as it is. */
-  protected envelopeOf(message: Message): Uint8Array | undefined {
-    return this.encodings.response === undefined ? this.codec.envelopeOf?.(message) : undefined;
+  protected receivedEnvelope(message: Message): Uint8Array | undefined {
+    return this.encodings.response === undefined ? this.codec.envelopes?.of(message) : undefined;
   }
 
   /** Writes an encoded message in its envelope, compressed if the client asked for it and it is large enough. */

@@ -19,11 +19,10 @@ export type {
   UnaryWire,
   Wire,
 } from "./protocol.ts";
-export type { Codec } from "./formats/format.ts";
+export type { Codec, EnvelopeCodec } from "./formats/format.ts";
 export { createMethodCodecs, type MethodCodecs } from "./formats.ts";
 export { messageTooLarge, type PieceDecompression, type PieceEncoder, type StreamCompression } from "./compression.ts";
 export {
-  envelopeOfView,
   envelopeBytes,
   envelopePrefixBytes,
   type Envelope,

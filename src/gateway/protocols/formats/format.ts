@@ -1,5 +1,6 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { BodyMemory } from "../../carriers/index.ts";
 import type { ReadJsonOptions } from "../../json/index.ts";
 
 /**
@@ -15,21 +16,28 @@ export interface Format {
 
 /** Converts the messages of one RPC to and from bytes, in one format. */
 export interface Codec {
-  /** Whether no program gets to see the bytes of messages, because they are passed on. */
-  readonly isUnseen?: boolean;
   /**
    * Decodes a request.
    *
-   * @param isEnveloped - whether the bytes follow the prefix of their envelope in memory, and are not compressed in it
    * @throws ConnectError `InvalidArgument`
    */
-  decode(bytes: Uint8Array, isEnveloped?: boolean): Message;
+  decode(bytes: Uint8Array): Message;
   /**
    * Encodes a response, to bytes that share no memory with the message.
    *
    * @throws ConnectError `Internal`, or `ResourceExhausted` over `writeMaxBytes`
    */
   encode(message: Message): Uint8Array;
+  /** For messages that are forwarded without being decoded; `undefined` for all others. */
+  readonly envelopes?: EnvelopeCodec | undefined;
+}
+
+/** Forwards messages in the envelopes that they come in, unless these are compressed. */
+export interface EnvelopeCodec {
+  /** Where received envelopes may be: "shared" only if no program sees their bytes. */
+  readonly memory: BodyMemory;
+  /** Returns a message that keeps its envelope. */
+  open(envelope: Uint8Array): Message;
   /** Returns the envelope that a message came in, to be sent as it is; `undefined` if the message is to be encoded. */
-  envelopeOf?(message: Message): Uint8Array | undefined;
+  of(message: unknown): Uint8Array | undefined;
 }

@@ -19,7 +19,7 @@ export class GrpcWire extends EnvelopedWire {
   override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
     const answer = (body: Uint8Array): void =>
       this.answer(headerFieldsToSend(header, this.headerFields), body, trailer, undefined);
-    const received = this.envelopeOf(message);
+    const received = this.receivedEnvelope(message);
     if (received !== undefined) return answer(received);
     const bytes = this.codec.encode(message);
     const isUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
