@@ -2,7 +2,18 @@ import type { ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
-import { createServing, type Platform, type Serving, type ServingOptions } from "./calls/index.ts";
+import {
+  compileRoutes,
+  createFaultReporter,
+  createServer,
+  type FaultReporter,
+  type Platform,
+  refuseProblem,
+  type Routes,
+  serve,
+  type Server,
+  type ServingOptions,
+} from "./calls/index.ts";
 import {
   type BoundAddress,
   continueWhenRead,
@@ -12,7 +23,12 @@ import {
 } from "./carriers/sockets/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
-import { createNodeHandler, type NodeHandler, type NodeServerResponse } from "./node-handler.ts";
+import {
+  createNodeHandler,
+  type NodeHandler,
+  type NodeHandlerOptions,
+  type NodeServerResponse,
+} from "./node-handler.ts";
 import { createTrustedProxies, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
 import { brotli, gzip, zstd } from "./zlib/index.ts";
 
@@ -70,31 +86,52 @@ export interface Gateway extends FetchGateway {
  * of `trustedProxies` that is not an address
  */
 export function createGateway(options: GatewayOptions): Gateway {
-  return assembleGateway(createNodeServing(options), options);
+  const report = createFaultReporter(options.onFault);
+  return assembleGateway(createNodeServer(options, compileNodeRoutes(options, report), report), options);
 }
 
-/** Creates the {@link Serving} of a gateway on node. Throws as {@link createGateway} does. */
-export function createNodeServing(options: GatewayOptions, createCodecs?: Platform["createCodecs"]): Serving {
-  return createServing(options, {
-    compressions: [gzip, brotli, zstd],
-    parsedMethods,
-    trustedProxies: options.trustedProxies && createTrustedProxies(options.trustedProxies),
-    commonJsPrototype,
-    ...(createCodecs && { createCodecs }),
+/**
+ * Compiles the {@link Routes} of a gateway on node. Throws as {@link createGateway} does.
+ *
+ * @param rpcs - how RPCs are prepared, if not in the usual way
+ */
+export function compileNodeRoutes(
+  options: GatewayOptions,
+  report: FaultReporter,
+  rpcs?: Pick<Platform, "createCodecs" | "runOf">,
+): Routes {
+  const platform = { compressions: [gzip, brotli, zstd], parsedMethods, commonJsPrototype };
+  return compileRoutes(options, { ...platform, ...rpcs }, report);
+}
+
+/** Creates the {@link Server} of a gateway on node. */
+export function createNodeServer(
+  options: Omit<GatewayOptions, "routes">,
+  routes: Routes,
+  report: FaultReporter,
+): Server {
+  const trustedProxies = options.trustedProxies && createTrustedProxies(options.trustedProxies);
+  return createServer(options, routes, report, trustedProxies);
+}
+
+/** Connects the HTTP servers of node to a {@link Server}. */
+export function assembleGateway(server: Server, options: NodeHandlerOptions): Gateway {
+  const { limits, report, trustedProxies } = server;
+  const listener = new Listener({
+    limits,
+    report,
+    trustedProxies,
+    serve: (exchange) => serve(server, exchange),
+    refuse: (exchange, problem) => refuseProblem(server, exchange, problem),
   });
-}
-
-/** Puts the carriers of node before a {@link Serving}. */
-export function assembleGateway(serving: Serving, options: GatewayOptions): Gateway {
-  const listener = new Listener(serving);
-  const handler = createNodeHandler(serving, options);
+  const handler = createNodeHandler(server, options);
   return {
     handler,
     checkContinue: (request, response, next) => {
       continueWhenRead(response);
       handler(request, response, next);
     },
-    fetch: createFetchHandler(serving),
+    fetch: createFetchHandler(server),
     listen: (listenOptions = {}) => listener.listen(listenOptions),
     get load() {
       return listener.load;

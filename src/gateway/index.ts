@@ -52,4 +52,4 @@ export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } 
 export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";
 export type { NodeHandler, NodeServerResponse } from "./node-handler.ts";
 export { clientNetwork, isAddressOrNetwork, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
-export { type AcceptItem, type Protocol, readAccept } from "./protocols/index.ts";
+export { type AcceptItem, type ProtocolName as Protocol, readAccept } from "./protocols/index.ts";

@@ -12,7 +12,7 @@ import {
   readRequestTarget,
   transferEncodingProblem,
 } from "./carriers/index.ts";
-import { type Match, matchRequest, type Serving } from "./calls/index.ts";
+import { findTarget, refuseProblem, serve, type Server, type Target } from "./calls/index.ts";
 
 /**
  * A response of node:http or node:http2. Their types declare the same methods in different ways, and a union of them
@@ -53,17 +53,16 @@ export interface NodeHandlerOptions {
 }
 
 /** Creates the handler that serves a gateway's RPCs inside another server. */
-export function createNodeHandler(serving: Serving, options: NodeHandlerOptions): NodeHandler {
-  const { limits, serve, refuse } = serving;
+export function createNodeHandler(server: Server, options: NodeHandlerOptions): NodeHandler {
   const { fallback, contextValues } = options;
   const handle: NodeHandler = (request, response, next) => {
     const sent = request.url ?? "";
     const common = new CommonHeaderFields(request.rawHeaders);
-    const targetOrProblem = readTarget(request, common, limits);
-    const target = typeof targetOrProblem === "string" ? targetOrProblem : sent;
-    const match = matchRequest(serving.table, { httpMethod: request.method ?? "", target, common });
+    const urlOrProblem = readTarget(request, common, server.limits);
+    const url = typeof urlOrProblem === "string" ? urlOrProblem : sent;
+    const target = findTarget(server.routes, { httpMethod: request.method ?? "", target: url, common });
     // A request that matches nothing belongs to the other server, and is passed on untouched.
-    if (match.kind === "unmatched" && match.unknown) {
+    if (target.kind === "unmatched" && target.unknown) {
       if (next !== undefined) return next();
       if (fallback !== undefined) return fallback(request, response);
     }
@@ -82,28 +81,27 @@ export function createNodeHandler(serving: Serving, options: NodeHandlerOptions)
     const { contentType } = common;
     // A body parser that leaves a body has undone its content coding.
     if (request.readableDidRead) common.contentEncoding = null;
-    const exchange = toExchange(request, response, target, common);
-    if (typeof targetOrProblem !== "string") return refuse(exchange, targetOrProblem);
+    const exchange = toExchange(request, response, url, common);
+    if (typeof urlOrProblem !== "string") return refuseProblem(server, exchange, urlOrProblem);
     if (exchange.body !== undefined && request.readableDidRead) {
       // An endpoint gets what was sent, to check a signature of it.
-      const left = readParsedBody(request, match.kind === "endpoint" ? null : contentType);
-      const parsed = left ?? (needsBody(match, contentType) ? undefined : unreadBody);
+      const left = readParsedBody(request, target.kind === "endpoint" ? null : contentType);
+      const parsed = left ?? (needsBody(target, contentType) ? undefined : unreadBody);
       // Waiting for the body would never end.
-      if (parsed === undefined) return next === undefined ? refuse(exchange, bodyWasRead()) : next(bodyWasRead());
-      if (parsed instanceof HttpProblem) return refuse(exchange, parsed);
+      if (parsed === undefined)
+        return next === undefined ? refuseProblem(server, exchange, bodyWasRead()) : next(bodyWasRead());
+      if (parsed instanceof HttpProblem) return refuseProblem(server, exchange, parsed);
       exchange.body.onData(parsed, true);
     }
-    serve(exchange, match, () => contextValues?.(request));
+    serve(server, exchange, target, () => contextValues?.(request));
   };
   return handle;
 }
 
 /** Returns whether the answer depends on what is in the body, rather than on its being there and its type. */
-function needsBody(match: Match, contentType: string | null): boolean {
-  if (match.kind === "unmatched") return false;
-  if (!("binding" in match)) return true;
-  const { binding } = match;
-  return binding.bodyFormat.kind !== "ignored" && binding.bodyProblem(contentType, false) === undefined;
+function needsBody(target: Target, contentType: string | null): boolean {
+  if (target.kind === "unmatched") return false;
+  return target.kind === "endpoint" || target.needsBody?.(contentType) !== false;
 }
 
 /** Stands for a body that no parser has left and nobody reads. It is not empty, because that would count as no body. */

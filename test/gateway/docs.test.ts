@@ -15,7 +15,7 @@ const connect = "node_modules/@connectrpc/connect/dist/esm";
 /** Where options are declared, and how the guide writes their names. */
 const declared = [
   { file: "src/gateway/create-gateway.ts", type: "GatewayOptions", prefix: "" },
-  { file: "src/gateway/calls/create-serving.ts", type: "ServingOptions", prefix: "" },
+  { file: "src/gateway/calls/create-server.ts", type: "ServingOptions", prefix: "" },
   { file: "src/gateway/rest/rest-options.ts", type: "RestOptions", prefix: "rest." },
   { file: "src/gateway/json/read-options.ts", type: "ReadJsonOptions", prefix: "rest.json." },
   { file: "src/gateway/calls/cors.ts", type: "CorsOptions", prefix: "cors." },

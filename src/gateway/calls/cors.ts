@@ -1,4 +1,5 @@
 import { cors as connectCors } from "@connectrpc/connect";
+import type { Exchange } from "../carriers/index.ts";
 
 /** Options of {@link createCors}: which pages of other origins may call, and what they may send and read. */
 export interface CorsOptions {
@@ -84,4 +85,14 @@ function joinNames(...lists: readonly (readonly string[] | undefined)[]): string
   const names = new Map<string, string>();
   for (const name of lists.flatMap((list) => list ?? [])) names.set(name.toLowerCase(), name);
   return [...names.values()].join(", ");
+}
+
+/** Answers a preflight and returns whether it was one. If not, adds the fields for pages of other origins. */
+export function answerPreflight(exchange: Exchange, cors: Cors): boolean {
+  const origin = exchange.get("origin");
+  const accessControlRequestMethod = exchange.get("access-control-request-method");
+  const fields = cors.preflight({ httpMethod: exchange.httpMethod, origin, accessControlRequestMethod });
+  if (fields === undefined) exchange.addedFields = [...exchange.addedFields, ...cors.responseFields(origin)];
+  else exchange.answer(204, fields);
+  return fields !== undefined;
 }

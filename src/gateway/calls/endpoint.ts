@@ -1,7 +1,8 @@
 import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
-import { type Exchange, type HeaderReader, noBytes, type Peer } from "../carriers/index.ts";
+import { type Exchange, type HeaderReader, noBytes, type Peer, planBody } from "../carriers/index.ts";
 import { codedError } from "../errors/index.ts";
 import { httpError, messageTooLarge } from "../protocols/index.ts";
+import type { RequestView } from "./hooks.ts";
 
 /** A plain HTTP resource beside the RPCs, for example a probe, a page or a webhook. */
 export interface Endpoint {
@@ -20,15 +21,11 @@ export interface Endpoint {
   answer(request: EndpointRequest): EndpointAnswer | Promise<EndpointAnswer>;
 }
 
-/** The request that an {@link Endpoint} answers. */
-export interface EndpointRequest {
-  readonly httpMethod: string;
-  /** Path and query as sent. */
-  readonly target: string;
-  readonly header: HeaderReader;
-  readonly peer: Peer;
-  /** The context values, as `admit` has left them. */
-  readonly contextValues: ContextValues;
+/** The request that an {@link Endpoint} answers. The context values are as `admit` has left them. */
+export interface EndpointRequest extends Pick<
+  RequestView,
+  "httpMethod" | "target" | "header" | "peer" | "contextValues"
+> {
   /**
    * Reads the body as it was sent, its content coding included; empty if there is none. A body that is not read is
    * dropped. Called again, it returns the same.
@@ -91,8 +88,7 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   const { body } = exchange;
   if (body === undefined) return Promise.resolve(noBytes);
   return new Promise((resolve, reject) => {
-    body.read(bytesMax, {
-      announcedBytes: () => 0,
+    body.read(planBody(bytesMax), {
       received(bytes) {
         if (bytes === undefined) reject(messageTooLarge(bytesMax));
         else resolve(bytes);

@@ -1,5 +1,5 @@
-import type { ContextValues } from "@connectrpc/connect";
 import type { Failure, GatewayErrorCode } from "../errors/index.ts";
+import type { FaultyRequest } from "./hooks.ts";
 
 /**
  * Called with a fault on the server's side, which no answer reveals, and a text that says what failed.
@@ -17,22 +17,10 @@ export type OnFault = (
 /** Reports a fault to {@link OnFault}. */
 export type FaultReporter = (error: unknown, failure: Failure, request?: FaultyRequest) => void;
 
-/**
- * A request for which something on the server's side has failed. Without its credential and its body: a log may print
- * all of it.
- */
-export interface FaultyRequest {
-  /** `/package.Service/Method`, or `undefined` when the request matched no RPC. */
-  readonly procedure: string | undefined;
-  /** The `X-Request-Id` of the answer, or else of the request: up to 128 characters of printable ASCII. */
-  readonly requestId: string | undefined;
-  readonly contextValues: ContextValues;
-}
-
-/** What has failed where an answer cannot be sent. */
-export const unwritten: Failure = { errorCode: "ERR_ANSWER_FAILED", what: "an answer could not be written" };
+/** What has failed where a response cannot be sent. */
+export const responseNotWritten: Failure = { errorCode: "ERR_ANSWER_FAILED", what: "an answer could not be written" };
 /** What has failed where nothing more is known. */
-export const unserved: Failure = {
+export const requestFailed: Failure = {
   errorCode: "ERR_REQUEST_FAILED",
   what: "a request could not be admitted or answered",
 };

@@ -1,21 +1,30 @@
 import { type ConnectError, type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { Exchange, HeaderReader, Peer } from "../carriers/index.ts";
-import type { Protocol } from "../protocols/index.ts";
+import type { ProtocolName } from "../protocols/index.ts";
 
-/** Everything known about a request before a byte of its body is read. */
-export interface AdmitRequest {
-  /** `/package.Service/Method` of the RPC that matched; `undefined` if none did. */
+/** What a gateway knows of a request. Each hook sees a part of it. */
+export interface RequestView {
+  /** `/package.Service/Method` of the RPC that is called; `undefined` if the request matched none. */
   readonly procedure: string | undefined;
-  readonly protocol: Protocol;
+  readonly protocol: ProtocolName;
   readonly httpMethod: string;
+  /** Path and query as sent. */
+  readonly target: string;
+  /** The request target without its query. */
+  readonly path: string;
   /** The path template of the matched rule, or the path of the endpoint, with the prefix; otherwise `undefined`. */
   readonly httpRoute: string | undefined;
+  /** `undefined` over Fetch, which does not expose it. */
+  readonly httpVersion: Exchange["httpVersion"];
+  readonly scheme: "http" | "https";
   readonly header: HeaderReader;
   /** The `Authorization` field (RFC 9110 §11.6.2); `null` when there is none, several joined by ", ". */
   readonly authorization: string | null;
   /** The `X-Request-Id` field, as the client or a proxy sent it; `null` when there is none. */
   readonly xRequestId: string | null;
-  /** Whether the RPC has a stream in at least one direction, so that its answer may fail after it has begun. */
+  /** The `X-Request-Id` of the response, or else of the request: up to 128 characters of printable ASCII. */
+  readonly requestId: string | undefined;
+  /** Whether the RPC has a stream in at least one direction, so that its response may fail after it has begun. */
   readonly stream: boolean;
   /** The sender of the request: the client that trusted proxies name, otherwise the other end of the connection. */
   readonly peer: Peer;
@@ -31,12 +40,31 @@ export interface AdmitRequest {
    * context holds during `onRequest` belongs to this request.
    */
   readonly isMounted: boolean;
-  /** The context values that the interceptors and the handler of this request will see. */
+  /** The context values that the interceptors and the handler of this request see. */
   readonly contextValues: ContextValues;
+}
+
+/** Everything known about a request before a byte of its body is read. */
+export interface AdmitRequest extends Pick<
+  RequestView,
+  | "procedure"
+  | "protocol"
+  | "httpMethod"
+  | "httpRoute"
+  | "header"
+  | "authorization"
+  | "xRequestId"
+  | "stream"
+  | "peer"
+  | "origin"
+  | "connection"
+  | "isMounted"
+  | "contextValues"
+> {
   /**
-   * Adds a header field to the answer, be it a message or an error. Has no effect once the header is sent, nor for
-   * what the gateway itself says of content and connection, such as `Content-Type`, `Content-Length` and `Date`. A name
-   * or value that HTTP does not allow makes the answer a fault (RFC 9110 §5.5).
+   * Adds a header field to the response, whether it is a message or an error. Has no effect once the header is sent, nor
+   * for what the gateway itself writes about content and connection, such as `Content-Type`, `Content-Length` and `Date`.
+   * A name or value that HTTP does not allow makes the response a fault (RFC 9110 §5.5).
    */
   addToAnswer(name: string, value: string): void;
 }
@@ -58,25 +86,20 @@ export const idempotencyFieldKey: ContextKey<string | undefined> = createContext
  */
 export type Admit = (request: AdmitRequest) => void | Promise<void>;
 
-/** One answered request, for logs and metrics. Cannot be spread, because most members are getters. */
-export interface AnsweredRequest {
-  /** `/package.Service/Method`, or `undefined` when the request matched no RPC. */
-  readonly procedure: string | undefined;
-  readonly protocol: Protocol;
-  readonly httpMethod: string;
-  /** The request target without its query. */
-  readonly path: string;
-  /** The same as in {@link AdmitRequest}. */
-  readonly httpRoute: string | undefined;
-  /** `undefined` over Fetch, which does not expose it. */
-  readonly httpVersion: Exchange["httpVersion"];
-  readonly scheme: "http" | "https";
-  /** 0 when nothing was answered: the client went away, or the answer could not be written, as `error` says. */
+/** One request after its response, for logs and metrics. Cannot be spread, because most members are getters. */
+export interface AnsweredRequest extends Pick<
+  RequestView,
+  "procedure" | "protocol" | "httpMethod" | "path" | "httpRoute" | "httpVersion" | "scheme" | "contextValues" | "peer"
+> {
+  /** 0 when nothing was sent: the client went away, or the response could not be written, as `error` says. */
   readonly httpStatus: number;
-  /** The error in the answer; `undefined` on success. */
+  /** The error in the response; `undefined` on success. */
   readonly error: ConnectError | undefined;
   readonly durationMs: number;
-  readonly contextValues: ContextValues;
-  /** The same as in {@link AdmitRequest}. */
-  readonly peer: Peer;
 }
+
+/**
+ * A request for which something on the server's side has failed. Without its credential and its body: a log may print
+ * all of it.
+ */
+export interface FaultyRequest extends Pick<RequestView, "procedure" | "requestId" | "contextValues"> {}

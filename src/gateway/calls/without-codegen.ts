@@ -3,7 +3,7 @@ import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { oncePer } from "../json/index.ts";
 import { createMethodCodecs } from "../protocols/index.ts";
 import type { RestOptions } from "../rest/index.ts";
-import type { CodecPlatform } from "./create-procedures.ts";
+import type { RpcPlatform } from "./create-rpcs.ts";
 
 const noCodegen = { codegen: false } as const;
 
@@ -13,7 +13,7 @@ const noCodegen = { codegen: false } as const;
  */
 export function withoutCodegen<
   Options extends ConnectRouterOptions & { readonly rest?: RestOptions },
-  Platform extends CodecPlatform,
+  Platform extends RpcPlatform,
 >(options: Options, platform: Platform): readonly [Options, Platform] {
   const { createCodecs = createMethodCodecs } = platform;
   // One object for each, because what writes JSON is kept by its options.

@@ -1,4 +1,4 @@
-import type { CommonHeaderFields, HeaderFields, HeaderReader } from "./header-fields.ts";
+import type { CommonHeaderFields, HeaderFields, HeaderReader, RememberedFields } from "./header-fields.ts";
 import type { HttpProblem } from "./http-problem.ts";
 import type { RequestBody } from "./request-body.ts";
 
@@ -21,7 +21,7 @@ export interface Exchange extends HeaderReader {
   /** Scheme and authority, then {@link target}: `http://127.0.0.1:8080/plants/7`. */
   readonly url: string;
   /** The header fields as received; on HTTP/2 they include the pseudo-header fields. */
-  readonly fields: HeaderFields;
+  readonly fields: RememberedFields;
   /** The fields that every request is checked for. {@link HeaderReader.get} reads any other. */
   readonly common: Readonly<CommonHeaderFields>;
   readonly peer: Peer;

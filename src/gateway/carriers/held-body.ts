@@ -65,20 +65,27 @@ export class HeldBody {
 }
 
 /**
+ * Where the bytes of a body may be. "own": in memory of their own, which a program may transfer. "shared": small ones in a
+ * block with others, which is cheaper, for bytes that no program sees.
+ */
+export type BodyMemory = "own" | "shared";
+
+/**
  * Returns a piece as it is, or a copy of one that would keep a much larger chunk alive while it is read, or for as long
  * as there is its message, of which bytes are views: each of a connection's streams can have such a piece.
  *
  * A copy, too, of one that has something behind it in its chunk, and each in memory of its own: a program that transfers
  * the memory of its bytes, as streams of the web do, empties whatever else is there.
  *
- * @param isUnseen - whether no program gets to see the bytes: small copies then share memory
+ * @param memory - where a copy may be
  */
-export function ownPiece(piece: Uint8Array, isUnseen = false): Uint8Array {
+export function ownPiece(piece: Uint8Array, memory: BodyMemory = "own"): Uint8Array {
   const { byteLength, byteOffset, buffer } = piece;
   if (byteLength >= freedBytesMin) hastenCollection(byteLength);
   const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
   if (keepsLittle && byteOffset + byteLength === buffer.byteLength) return piece;
-  const copy = isUnseen && byteLength <= sharedBytesMax ? shareBlock(byteLength) : allocateBuffer(byteLength);
+  const copy =
+    memory === "shared" && byteLength <= sharedBytesMax ? shareBlock(byteLength) : allocateBuffer(byteLength);
   copy.set(piece);
   return copy;
 }

@@ -20,10 +20,11 @@ export {
   PreparedHeaderFields,
   prepareHeaderFields,
   readHeaderField,
+  type RememberedFields,
   requireField,
   requireFields,
 } from "./header-fields.ts";
-export { ownPiece } from "./held-body.ts";
+export { type BodyMemory, ownPiece } from "./held-body.ts";
 export {
   bodyWasRead,
   clientClosedRequest,
@@ -34,6 +35,14 @@ export {
   urlTooLong,
 } from "./http-problem.ts";
 export { defaultLimits, defaultReadMaxBytes, type Limits, unreadBodyBytesMax } from "./limits.ts";
-export { type BodyReceiver, type BodySource, type IncomingBody, RequestBody } from "./request-body.ts";
+export {
+  announcesNothing,
+  type BodyPlan,
+  type BodyReceiver,
+  type BodySource,
+  type IncomingBody,
+  planBody,
+  RequestBody,
+} from "./request-body.ts";
 export { authorityOf, readRequestTarget } from "./request-target.ts";
 export { afterTurn, type Interval, startDeadline, startInterval, timerMsMax } from "./timers.ts";

@@ -1,6 +1,6 @@
 import { noBytes } from "./bytes.ts";
 import { CollectedBytes } from "./collected-bytes.ts";
-import { HeldBody, ownPiece } from "./held-body.ts";
+import { type BodyMemory, HeldBody, ownPiece } from "./held-body.ts";
 import { clientGone, type HttpProblem } from "./http-problem.ts";
 
 /** The carrier that a {@link RequestBody} comes from. */
@@ -17,15 +17,30 @@ export interface BodySource {
 /** The side of a {@link RequestBody} that its carrier sees. */
 export type IncomingBody = Pick<RequestBody, "onData" | "onEnd" | "isAwaited" | "isFull">;
 
+/** How a whole body is read. */
+export interface BodyPlan {
+  /** The most bytes that the body may have. */
+  readonly limitBytes: number;
+  readonly memory: BodyMemory;
+  /**
+   * Returns the length that a body announces in its first piece; 0 if it announces none. Memory is allocated for it in
+   * proportion to what has arrived.
+   */
+  readonly announcedBytes: (firstPiece: Uint8Array) => number;
+}
+
+/** Returns the plan for a body that is passed to the program, and announces no length itself. */
+export function planBody(limitBytes: number): BodyPlan {
+  return { limitBytes, memory: "own", announcedBytes: announcesNothing };
+}
+
+/** The `announcedBytes` of a {@link BodyPlan} for bodies that announce no length. */
+export function announcesNothing(): number {
+  return 0;
+}
+
 /** Receives a whole body. */
 export interface BodyReceiver {
-  /** Whether no program gets to see the body, as {@link ownPiece} may then know. */
-  readonly isUnseen?: boolean;
-  /**
-   * Returns the length that a body announces in its first piece; 0 if it announces none. Only a hint: memory is set
-   * aside for it in proportion to what has arrived.
-   */
-  announcedBytes(firstPiece: Uint8Array): number;
   /** @param body - `undefined` when it exceeds the limit */
   received(body: Uint8Array | undefined): void;
   /**
@@ -39,7 +54,7 @@ export interface BodyReceiver {
 /** A read of the whole body that waits for the rest. */
 interface WholeRead {
   readonly receiver: BodyReceiver;
-  readonly limitBytes: number;
+  readonly plan: BodyPlan;
   /** `undefined` before the first piece. */
   body: CollectedBytes | undefined;
 }
@@ -84,10 +99,11 @@ export class RequestBody {
   }
 
   /**
-   * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds `limitBytes`. If the client
-   * goes away first, or is answered, the receiver is told so, or not at all.
+   * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds the limit. If the client
+   * goes away first, or the response is complete, `dropped` is called instead.
    */
-  read(limitBytes: number, receiver: BodyReceiver): void {
+  read(plan: BodyPlan, receiver: BodyReceiver): void {
+    const { limitBytes } = plan;
     if (this.#isCut) return receiver.dropped?.(this.#problem);
     const held = this.#held;
     if (this.#announcedBytes > limitBytes || (held?.byteLength ?? 0) > limitBytes) return receiver.received(undefined);
@@ -95,7 +111,7 @@ export class RequestBody {
     const before = held?.takeAll();
     if (before !== undefined) this.#source.consumed(before.byteLength);
     if (this.ended) return receiver.received(before ?? noBytes);
-    this.#whole = { receiver, limitBytes, body: undefined };
+    this.#whole = { receiver, plan, body: undefined };
     if (before === undefined) this.#source.startBody();
     else this.#collect(this.#whole, before);
   }
@@ -182,13 +198,13 @@ export class RequestBody {
 
   #addToWhole(whole: WholeRead, piece: Uint8Array, last: boolean): boolean {
     this.#source.consumed(piece.byteLength);
-    if (piece.byteLength + (whole.body?.byteLength ?? 0) > whole.limitBytes) {
+    if (piece.byteLength + (whole.body?.byteLength ?? 0) > whole.plan.limitBytes) {
       this.#whole = undefined;
       this.pass(whole.receiver, undefined);
     } else if (whole.body === undefined && last) {
       // The whole body in one piece, as most bodies are. Streams of node's tell only later that a piece was the last.
       this.#whole = undefined;
-      const own = ownPiece(piece, whole.receiver.isUnseen);
+      const own = ownPiece(piece, whole.plan.memory);
       this.pass(whole.receiver, own);
       return own === piece;
     } else {
@@ -199,7 +215,8 @@ export class RequestBody {
   }
 
   #collect(whole: WholeRead, piece: Uint8Array): void {
-    whole.body ??= new CollectedBytes(this.#announcedBytes || whole.receiver.announcedBytes(piece), whole.limitBytes);
+    const { plan } = whole;
+    whole.body ??= new CollectedBytes(this.#announcedBytes || plan.announcedBytes(piece), plan.limitBytes);
     whole.body.add(piece);
   }
 }

@@ -2,8 +2,9 @@ import { create, type DescMethod, isMessage, type Message, type MessageInitShape
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
+import type { BodyMemory } from "../carriers/index.ts";
 import { StableFields } from "../http2/index.ts";
-import { compressedFlag, type Envelope, writeEnvelope } from "../protocols/index.ts";
+import { type Codec, compressedFlag, type Envelope, writeEnvelope } from "../protocols/index.ts";
 import type { AnswerCoding } from "./answer-head.ts";
 import { answerError } from "./call-status.ts";
 
@@ -24,15 +25,9 @@ export interface CallSettings {
   readonly codegen?: boolean;
 }
 
-/** Makes the messages of one RPC bytes, and bytes messages. What it throws becomes `Internal`. */
-export interface ClientCodec {
-  /** As for the codecs of a server. */
-  readonly isUnseen?: boolean;
+/** Converts the messages of one RPC to and from bytes. What it throws becomes `Internal`. */
+export interface ClientCodec extends Pick<Codec, "decode" | "envelopes"> {
   encode(init: unknown): Uint8Array;
-  /** @param isEnveloped - as for the codecs of a server */
-  decode(bytes: Uint8Array, isEnveloped?: boolean): Message;
-  /** Returns the envelope that a message came in, to be sent as it is; `undefined` if the message is to be encoded. */
-  envelopeOf?(message: unknown): Uint8Array | undefined;
 }
 
 /** One RPC, as a transport calls it: what is the same in all its calls. */
@@ -56,9 +51,9 @@ export class ClientMethod {
     return (this.#anonymous ??= new StableFields(this.#fields()));
   }
 
-  /** Whether no program gets to see the bytes of answers. */
-  get isUnseen(): boolean {
-    return this.#codec.isUnseen === true;
+  /** Where the bytes of responses may be. */
+  get memory(): BodyMemory {
+    return this.#codec.envelopes?.memory ?? "own";
   }
 
   /**
@@ -68,7 +63,7 @@ export class ClientMethod {
    */
   envelop(init: unknown): Uint8Array | Promise<Uint8Array> {
     const { sendCompression, compressMinBytes, writeMaxBytes } = this.settings;
-    const received = sendCompression === undefined ? this.#codec.envelopeOf?.(init) : undefined;
+    const received = sendCompression === undefined ? this.#codec.envelopes?.of(init) : undefined;
     if (received !== undefined) return received;
     const bytes = this.#serialize(init);
     if (bytes.byteLength > writeMaxBytes) {
@@ -79,13 +74,16 @@ export class ClientMethod {
   }
 
   /** Returns the message in an envelope; in a promise if it is compressed. Throws, or rejects with, a ConnectError. */
-  open({ compressed, bytes }: Envelope, coding: AnswerCoding): Message | Promise<Message> {
-    if (!compressed) return this.#parse(bytes, true);
+  open(envelope: Envelope, coding: AnswerCoding): Message | Promise<Message> {
+    if (!envelope.compressed) {
+      const { envelopes } = this.#codec;
+      return envelopes === undefined ? this.#parse(envelope.bytes) : envelopes.open(envelope.whole);
+    }
     if (coding === undefined) {
       throw new ConnectError("a message is compressed although the header says otherwise", Code.Internal);
     }
-    return coding.decompress(bytes, this.settings.readMaxBytes).then(
-      (decompressed) => this.#parse(decompressed, false),
+    return coding.decompress(envelope.bytes, this.settings.readMaxBytes).then(
+      (decompressed) => this.#parse(decompressed),
       (error: unknown) => {
         throw answerError(error);
       },
@@ -100,9 +98,9 @@ export class ClientMethod {
     }
   }
 
-  #parse(bytes: Uint8Array, isEnveloped: boolean): Message {
+  #parse(bytes: Uint8Array): Message {
     try {
-      return this.#codec.decode(bytes, isEnveloped);
+      return this.#codec.decode(bytes);
     } catch (error) {
       const message = `the answer is not a valid ${this.desc.output.typeName}`;
       throw new ConnectError(message, Code.Internal, undefined, undefined, error);

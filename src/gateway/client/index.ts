@@ -6,7 +6,7 @@
  * upstream, sends its messages and ends once.
  */
 export { type CallSettings, type ClientCodec, ClientMethod } from "./client-method.ts";
-export type { CallInit } from "./outgoing-call.ts";
+export type { Abandonment, CallInit } from "./outgoing-call.ts";
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
 export type { RequestFields } from "./request-fields.ts";
 export { Retries, type RetryPolicy } from "./retries.ts";

@@ -50,7 +50,7 @@ export abstract class UnaryCall extends OutgoingCall {
       const announcedBytes = envelopeBytes(piece);
       if (Math.max(piece.byteLength, announcedBytes) > limitBytes) return this.#refuse();
       if (piece.byteLength >= announcedBytes) {
-        this.#first = ownPiece(piece, this.method.isUnseen);
+        this.#first = ownPiece(piece, this.method.memory);
         return; // No test can tell: it would be copied once more.
       }
       this.#collected = new CollectedBytes(announcedBytes, limitBytes);

@@ -1,4 +1,4 @@
-import { createServing, type ServingOptions } from "../calls/index.ts";
+import { compileRoutes, createFaultReporter, createServer, type ServingOptions } from "../calls/index.ts";
 import { createFetchHandler, type FetchHandler } from "./fetch-handler.ts";
 import { webGzip } from "./web-gzip.ts";
 
@@ -17,5 +17,7 @@ export interface FetchGateway {
  * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once
  */
 export function createFetchGateway(options: ServingOptions): FetchGateway {
-  return { fetch: createFetchHandler(createServing(options, { compressions: [webGzip] })) };
+  const report = createFaultReporter(options.onFault);
+  const routes = compileRoutes(options, { compressions: [webGzip] }, report);
+  return { fetch: createFetchHandler(createServer(options, routes, report, undefined)) };
 }

@@ -1,6 +1,6 @@
 import { Code, type ContextValues } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
-import { type Match, matchRequest, type Serving } from "../calls/index.ts";
+import { findTarget, refuseProblem, serve, type Server, type Target } from "../calls/index.ts";
 import {
   bodyWasRead,
   headerTooLarge,
@@ -28,19 +28,18 @@ export interface FetchContext {
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 
 /** Creates the handler of a gateway for Fetch requests. */
-export function createFetchHandler(serving: Serving): FetchHandler {
-  const { limits, serve, refuse } = serving;
+export function createFetchHandler(server: Server): FetchHandler {
   return async (request, { peer, contextValues, next } = {}) => {
     const exchange = new FetchExchange(request, peer);
-    const problem = problemOf(exchange, limits);
-    const match = matchRequest(serving.table, exchange);
-    if (match.kind === "unmatched" && match.unknown && next !== undefined) {
+    const problem = problemOf(exchange, server.limits);
+    const target = findTarget(server.routes, exchange);
+    if (target.kind === "unmatched" && target.unknown && next !== undefined) {
       exchange.passOn();
       return await next();
     }
-    if (problem !== undefined) refuse(exchange, problem);
-    else if (exchange.isBodyRead) refuse(exchange, bodyWasRead());
-    else serve(exchange, withoutGrpc(match), () => contextValues);
+    if (problem !== undefined) refuseProblem(server, exchange, problem);
+    else if (exchange.isBodyRead) refuseProblem(server, exchange, bodyWasRead());
+    else serve(server, exchange, withoutGrpc(target, server), () => contextValues);
     return await exchange.response;
   };
 }
@@ -52,12 +51,14 @@ function problemOf({ common, host, target }: FetchExchange, limits: Limits): Htt
 }
 
 /**
- * Returns the match, or a refusal of gRPC, which ends every answer with trailers (gRPC over HTTP/2, "Responses"): a
+ * Returns the target, or a refusal of gRPC, which ends every response with trailers (gRPC over HTTP/2, "Responses"): a
  * `Response` has no place for them.
  */
-function withoutGrpc(match: Match): Match {
-  if (match.protocol !== "grpc" || match.kind === "unmatched") return match;
+function withoutGrpc(target: Target, { routes }: Server): Target {
+  if (target.protocol.name !== "grpc" || target.kind === "unmatched") return target;
   const error = codedError("ERR_CONTENT_TYPE", "gRPC cannot be served here, gRPC-Web can", Code.InvalidArgument);
-  const { procedure } = match;
-  return { kind: "unmatched", protocol: "rest", httpStatus: 415, error, procedure, unknown: false, fields: [] };
+  const { rest: protocol } = routes.protocols;
+  const { rpc } = target;
+  const nothing = { unknown: false, fields: [], pathTemplate: undefined };
+  return { kind: "unmatched", protocol, httpStatus: 415, error, rpc, ...nothing };
 }

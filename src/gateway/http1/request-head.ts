@@ -4,6 +4,7 @@ import {
   headerTooLarge,
   HttpProblem,
   type Limits,
+  type RememberedFields,
   transferEncodingProblem,
   urlTooLong,
 } from "../carriers/index.ts";
@@ -22,7 +23,7 @@ export interface Http1RequestHead {
 /** The header fields of a request, and what they say about its body and its connection. */
 export interface FieldSection {
   readonly httpVersion: Http1Version;
-  readonly fields: HeaderFields;
+  readonly fields: RememberedFields;
   readonly common: CommonHeaderFields;
   /** Bytes of the body (RFC 9112 §6.3), unless it comes in chunks. */
   readonly bodyBytes: number | "chunked";

@@ -1,67 +1,67 @@
-import type { Protocol } from "./call-protocol.ts";
+import { type BodyPlan, type HeaderFields, prepareHeaderFields } from "../carriers/index.ts";
+import type { Codec } from "./formats/format.ts";
+import { formats, type MethodCodecs } from "./formats.ts";
 
-/** How the messages of an RPC are written: in protobuf's binary format, or in JSON. */
-export type RpcFormat = "binary" | "json";
+/**
+ * Returns a content type in the form in which protocols define it: media types are case-insensitive, and formats of text
+ * may have a charset of UTF-8 (RFC 9110 §8.3).
+ */
+export function normalizeContentType(value: string): string {
+  return value.toLowerCase().replace(utf8OfText, "$1");
+}
 
-/** The meaning of the content type of an RPC request. */
-export interface RpcContentType {
-  readonly protocol: "connect" | "grpc" | "grpc-web";
-  readonly format: RpcFormat;
-  /** Whether it is a stream of the Connect protocol. */
-  readonly stream: boolean;
-  /** Whether the body is base64, as in gRPC-Web text. */
-  readonly text: boolean;
+const textNames = formats.filter(({ isText }) => isText).map(({ name }) => name);
+const utf8OfText = new RegExp(`(${textNames.join("|")}); ?charset="?utf-?8"?$`);
+
+/** The format of the calls of an RPC that have one content type. */
+export interface CallFormat {
+  readonly codec: Codec;
+  /** The content type of the response, as a header field. */
+  readonly contentType: HeaderFields;
+  /** How the body is read when the client sends one message. */
+  readonly body: BodyPlan;
 }
 
 /**
- * Reads the content type of an RPC request; `undefined` for one that no protocol has.
- *
- * Media types are case-insensitive, and JSON may have a charset of UTF-8 (RFC 9110 §8.3).
+ * Returns the content types of a protocol that adds the name of the format, such as `application/grpc+json`, each with the
+ * format of its calls. Without a name, the first format is meant.
  */
-export function readRpcContentType(value: string): RpcContentType | undefined {
-  return rpcContentTypes.get(value.toLowerCase().replace(charsetOfJson, "json"));
+export function callFormatsOf(
+  base: string,
+  codecs: MethodCodecs,
+  planOf: (codec: Codec) => BodyPlan,
+): (readonly [contentType: string, CallFormat])[] {
+  const named = [...codecs].map(([format, codec]) => callFormat(`${base}+${format}`, codec, planOf(codec)));
+  const [first] = named;
+  return first === undefined ? [] : [[base, first[1]], ...named];
 }
 
-const charsetOfJson = /json; ?charset="?utf-?8"?$/;
-
-function entry(
-  value: string,
-  protocol: RpcContentType["protocol"],
-  format: RpcContentType["format"],
-  { stream = false, text = false } = {},
-): [string, RpcContentType] {
-  return [value, { protocol, format, stream, text }];
+/** Returns a content type with the format of its calls. */
+export function callFormat(
+  contentType: string,
+  codec: Codec,
+  body: BodyPlan,
+): readonly [contentType: string, CallFormat] {
+  return [contentType, { codec, contentType: fieldOf(contentType), body }];
 }
 
-/** The content types of RPCs as the protocols spell them; {@link readRpcContentType} reads other spellings. */
-export const rpcContentTypes: ReadonlyMap<string, RpcContentType> = new Map([
-  entry("application/proto", "connect", "binary"),
-  entry("application/json", "connect", "json"),
-  entry("application/connect+proto", "connect", "binary", { stream: true }),
-  entry("application/connect+json", "connect", "json", { stream: true }),
-  entry("application/grpc", "grpc", "binary"),
-  entry("application/grpc+proto", "grpc", "binary"),
-  entry("application/grpc+json", "grpc", "json"),
-  entry("application/grpc-web", "grpc-web", "binary"),
-  entry("application/grpc-web+proto", "grpc-web", "binary"),
-  entry("application/grpc-web+json", "grpc-web", "json"),
-  entry("application/grpc-web-text", "grpc-web", "binary", { text: true }),
-  entry("application/grpc-web-text+proto", "grpc-web", "binary", { text: true }),
-  entry("application/grpc-web-text+json", "grpc-web", "json", { text: true }),
-]);
+const fields = new Map<string, HeaderFields>();
 
-/** Returns the content type of a refusal of gRPC or gRPC-Web: the client's own, as far as it is known. */
-export function refusalContentType(sent: string | null): string {
+/** Returns the same field for the same content type, so that it is encoded once. There are some twenty. */
+function fieldOf(contentType: string): HeaderFields {
+  let field = fields.get(contentType);
+  if (field === undefined) fields.set(contentType, (field = prepareHeaderFields("content-type", contentType)));
+  return field;
+}
+
+/**
+ * Returns the content type of a refusal: the client's own, as far as it is known.
+ *
+ * @param bases - the content types of the protocol without a format, longer ones first
+ */
+export function refusalContentType(sent: string | null, bases: readonly [string, ...string[]]): string {
   const [type = ""] = (sent ?? "").toLowerCase().split(";");
-  const [, base = "application/grpc", format = ""] =
-    /^(application\/grpc(?:-web(?:-text)?)?)(\+(?:proto|json)$)?/.exec(type) ?? [];
-  return base + format;
-}
-
-/** Returns the protocol in which to answer a request that matches nothing. */
-export function callerProtocol(contentType: string, hasConnectVersion: boolean): Protocol {
-  const type = contentType.toLowerCase();
-  if (type.startsWith("application/grpc-web")) return "grpc-web";
-  if (type.startsWith("application/grpc")) return "grpc";
-  return hasConnectVersion || type.startsWith("application/connect+") ? "connect" : "rest";
+  const base = bases.find((known) => type.startsWith(known)) ?? bases[0];
+  const format = formats.find(({ name }) => type === `${base}+${name}`);
+  return format === undefined ? base : type;
 }

@@ -1,7 +1,8 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
-import { allocateBytes, CollectedBytes, noBytes } from "../carriers/index.ts";
+import { allocateBytes, type BodyPlan, CollectedBytes, noBytes } from "../carriers/index.ts";
 import { messageTooLarge } from "./compression.ts";
+import type { Codec } from "./formats/format.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
 
 /**
@@ -19,10 +20,31 @@ export const compressedFlag = 0b0000_0001;
 /** Flag of gRPC-Web: this is the trailer section, written like an HTTP/1.1 header. */
 export const trailerFlag = 0b1000_0000;
 
-/** The content of an envelope: one encoded message. */
-export interface Envelope {
+/** An envelope of one encoded message, in the bytes that it came in. */
+export class Envelope {
   readonly compressed: boolean;
-  readonly bytes: Uint8Array;
+  readonly #piece: Uint8Array;
+  readonly #at: number;
+  readonly #end: number;
+
+  /** @param piece - the bytes of which the envelope is the part from `at` to `end` */
+  constructor(compressed: boolean, piece: Uint8Array, at: number, end: number) {
+    this.compressed = compressed;
+    this.#piece = piece;
+    this.#at = at;
+    this.#end = end;
+  }
+
+  /** The encoded message. */
+  get bytes(): Uint8Array {
+    return this.#piece.subarray(this.#at + envelopePrefixBytes, this.#end);
+  }
+
+  /** The envelope itself, with its prefix. */
+  get whole(): Uint8Array {
+    const { byteLength } = this.#piece;
+    return this.#end - this.#at === byteLength ? this.#piece : this.#piece.subarray(this.#at, this.#end);
+  }
 }
 
 /**
@@ -41,9 +63,10 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   return envelope;
 }
 
-/** Returns the envelope that a message was read from, whose prefix is before the message in memory. */
-export function envelopeAround({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
-  return new Uint8Array(buffer, byteOffset - envelopePrefixBytes, envelopePrefixBytes + byteLength);
+/** Returns how a body of one envelope is read. */
+export function planEnvelope(codec: Codec, readMaxBytes: number): BodyPlan {
+  const memory = codec.envelopes?.memory ?? "own";
+  return { limitBytes: envelopePrefixBytes + readMaxBytes, memory, announcedBytes: envelopeBytes };
 }
 
 /** Returns the length in bytes of the envelope that begins at `at`; 0 if its prefix has not arrived. */
@@ -159,7 +182,7 @@ function toEnvelope(bytes: Uint8Array, at: number, end: number, readMaxBytes: nu
   if ((flags & ~compressedFlag) !== 0) {
     throw codedError("ERR_PROTOCOL", `the message has reserved flags 0b${flags.toString(2)}`, Code.InvalidArgument);
   }
-  return { compressed: flags === compressedFlag, bytes: bytes.subarray(at + envelopePrefixBytes, end) };
+  return new Envelope(flags === compressedFlag, bytes, at, end);
 }
 
 function cutShort(): ConnectError {

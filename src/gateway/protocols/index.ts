@@ -1,16 +1,28 @@
 /**
  * How is a call written?
  *
- * Connect, gRPC, gRPC-Web and REST each have classes that read a call from its exchange and answer it; target opens the
- * one that a request asks for, and refuse answers those that never become a call. Next to them is what they share:
- * codecs, compression, envelopes, headers. Knows nothing of who may call what.
+ * Each protocol is a folder, whose `protocol.ts` finds the targets of requests, opens their wires, and responds to
+ * requests that never become a call; `protocols.ts` lists them. Next to them is what they share: formats, compression,
+ * envelopes, headers. Knows nothing of who may call what.
  */
-export type { CallProtocol, Protocol, RequestMessages, StreamProtocol, UnaryProtocol } from "./call-protocol.ts";
-export { type Codec, createMethodCodecs, type MethodCodecs } from "./codec.ts";
+export type {
+  CallTarget,
+  Mismatch,
+  Protocol,
+  ProtocolName,
+  Refusal,
+  RequestHead,
+  RequestMessages,
+  StreamTarget,
+  StreamWire,
+  UnaryTarget,
+  UnaryWire,
+  Wire,
+} from "./protocol.ts";
+export type { Codec, EnvelopeCodec } from "./formats/format.ts";
+export { createMethodCodecs, type MethodCodecs } from "./formats.ts";
 export { messageTooLarge, type PieceDecompression, type PieceEncoder, type StreamCompression } from "./compression.ts";
-export { callerProtocol } from "./content-type.ts";
 export {
-  envelopeAround,
   envelopeBytes,
   envelopePrefixBytes,
   type Envelope,
@@ -20,22 +32,13 @@ export {
   compressedFlag,
   writeEnvelope,
 } from "./envelope.ts";
-export { toGrpcTimeout } from "./grpc-timeout.ts";
+export { toGrpcTimeout } from "./grpc/timeout.ts";
+export { normalizeContentType } from "./content-type.ts";
 export { goneAway, httpError } from "./http-error.ts";
 export { LazyHeaders } from "./lazy-headers.ts";
 export { type MessageSplitter, readMessages } from "./message-splitter.ts";
 export { type AcceptItem, negotiateCoding, readAccept } from "./negotiation.ts";
 export { oneMessage } from "./one-message.ts";
-export type { MessageInit, Procedure, StreamProcedure, UnaryProcedure } from "./procedure.ts";
-export { type Refusal, writeRefusal } from "./refuse.ts";
+export type { MessageInit, Rpc, Reply, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
+export { claimedBy, createProtocols, type Protocols } from "./protocols.ts";
 export { JsonValueReader } from "./rest/json-value-reader.ts";
-export {
-  createRpcTargets,
-  findGetTarget,
-  findRpcTarget,
-  openStreamProtocol,
-  openUnaryProtocol,
-  type RpcTargets,
-  type StreamTarget,
-  type UnaryTarget,
-} from "./target.ts";

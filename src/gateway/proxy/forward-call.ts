@@ -1,7 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
-import { endOf, LaterAnswer } from "../calls/index.ts";
 import type { HeaderFields } from "../carriers/index.ts";
 import {
   type CallInit,
@@ -12,7 +11,10 @@ import {
   UnaryCall,
 } from "../client/index.ts";
 import { codedError, errorCodeOf } from "../errors/index.ts";
+import type { Reply } from "../protocols/index.ts";
 import type { Upstream } from "../upstreams/index.ts";
+import { requestOf } from "../calls/index.ts";
+import { abortOf } from "./call-abort.ts";
 import type { ForwardedFields } from "./forward-rules.ts";
 import { AnswerMetadata, forwardHeader } from "./forwarded-metadata.ts";
 import { errorOnTheWay, malformedAnswer } from "./upstream-errors.ts";
@@ -32,16 +34,22 @@ export interface ForwardTarget {
   readonly timeoutMaxMs: number | undefined;
 }
 
-/** Passes on a call with one message each way. */
-export function forwardUnary(target: ForwardTarget, message: Message, context: HandlerContext): Promise<Message> {
+/** Forwards a call with one message each way, and passes the response on. Throws what keeps it from being sent. */
+export function forwardUnary(target: ForwardTarget, message: Message, context: HandlerContext, reply: Reply): void {
+  // The server shuts down, or the call has ended.
+  const { ended } = requestOf(context);
+  if (ended !== undefined) throw ended;
   const request = target.method.envelop(message);
   // Nothing is compressed for an upstream.
   if (request instanceof Promise) throw new TypeError("a request to an upstream is compressed");
-  const metadata = new AnswerMetadata(context, target.answerFields);
-  const decode = context.protocolName === "rest" ? target.decode : undefined;
-  const call = new ForwardedUnary(initOf(target, context), request, metadata, decode);
-  call.start();
-  return call.answer;
+  new ForwardedUnary(target, context, request, reply).start();
+}
+
+/** Forwards a call with one message each way, and returns the message of the response: for interceptors. */
+export function promiseUnary(target: ForwardTarget, message: Message, context: HandlerContext): Promise<Message> {
+  return new Promise((resolve, reject) => {
+    forwardUnary(target, message, context, { take: (response) => resolve(response.message), takeError: reject });
+  });
 }
 
 /** Passes on a call with a stream at least one way, and returns the messages of its answer as they come. */
@@ -82,7 +90,7 @@ function initOf(target: ForwardTarget, context: HandlerContext): CallInit {
   const { upstream, method, retries } = target;
   const fields = forwardHeader(context, target.requestFields);
   const timeoutMs = timeoutOf(target, context, method.desc);
-  return { upstream, method, fields, signal: endOf(context), timeoutMs, retries };
+  return { upstream, method, fields, signal: abortOf(context), timeoutMs, retries };
 }
 
 function timeoutOf(
@@ -97,22 +105,21 @@ function timeoutOf(
 }
 
 class ForwardedUnary extends UnaryCall {
-  /** The answer to the caller. */
-  readonly answer: LaterAnswer = new LaterAnswer();
   /** Hooks of the program find the context of this call, rather than that of the one that has opened the connection. */
-  readonly #context = new AsyncResource("ForwardedUnary");
+  readonly #async = new AsyncResource("ForwardedUnary");
+  readonly #context: HandlerContext;
+  readonly #reply: Reply;
   readonly #metadata: AnswerMetadata;
   readonly #decode: ((message: Message) => Message) | undefined;
 
-  constructor(
-    init: CallInit,
-    request: Uint8Array,
-    metadata: AnswerMetadata,
-    decode: ((message: Message) => Message) | undefined,
-  ) {
-    super(init, request);
+  constructor(target: ForwardTarget, context: HandlerContext, request: Uint8Array, reply: Reply) {
+    // Created first, so that what the program's rules throw is a fault of their own.
+    const metadata = new AnswerMetadata(context, target.answerFields);
+    super(initOf(target, context), request);
+    this.#context = context;
+    this.#reply = reply;
     this.#metadata = metadata;
-    this.#decode = decode;
+    this.#decode = context.protocolName === "rest" ? target.decode : undefined;
   }
 
   protected override begun(head: HeaderFields): void {
@@ -131,7 +138,8 @@ class ForwardedUnary extends UnaryCall {
     } catch (error) {
       return this.#fail(error);
     }
-    this.#context.runInAsyncScope(() => this.answer.succeed(decoded));
+    const { responseHeader: header, responseTrailer: trailer } = this.#context;
+    this.#async.runInAsyncScope(() => this.#reply.take({ message: decoded, header, trailer }));
   }
 
   protected override unreadable(error: ConnectError): void {
@@ -144,7 +152,7 @@ class ForwardedUnary extends UnaryCall {
   }
 
   #fail(error: unknown): void {
-    this.#context.runInAsyncScope(() => this.answer.fail(error));
+    this.#async.runInAsyncScope(() => this.#reply.takeError(error));
   }
 }
 

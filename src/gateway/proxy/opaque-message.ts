@@ -1,9 +1,9 @@
 import { type DescMethod, isMessage, type Message } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
-import { markSingleUse } from "../carriers/index.ts";
+import { type BodyMemory, markSingleUse } from "../carriers/index.ts";
 import type { ClientCodec } from "../client/index.ts";
-import { createMethodCodecs, envelopeAround, type MethodCodecs } from "../protocols/index.ts";
+import { type Codec, createMethodCodecs, envelopePrefixBytes, type MethodCodecs } from "../protocols/index.ts";
 import { unfitAnswer } from "./upstream-errors.ts";
 
 /**
@@ -20,23 +20,22 @@ export class OpaqueMessage implements Message {
   }
 }
 
-/** One that has come in an envelope, uncompressed, and goes on in it. */
+/** A message that came in an envelope, uncompressed, and is forwarded in it. */
 class EnvelopedMessage extends OpaqueMessage {
+  readonly #envelope: Uint8Array;
   readonly #received: Uint8Array;
 
-  constructor(typeName: string, bytes: Uint8Array) {
+  constructor(typeName: string, envelope: Uint8Array) {
+    const bytes = envelope.subarray(envelopePrefixBytes);
     super(typeName, bytes);
+    this.#envelope = envelope;
     this.#received = bytes;
   }
 
   /** The envelope; `undefined` if an interceptor, which types do not always stop, has set other bytes. */
   get envelope(): Uint8Array | undefined {
-    return this.bytes === this.#received ? envelopeAround(this.bytes) : undefined;
+    return this.bytes === this.#received ? this.#envelope : undefined;
   }
-}
-
-function toOpaque(typeName: string, bytes: Uint8Array, isEnveloped: boolean | undefined): OpaqueMessage {
-  return isEnveloped === true ? new EnvelopedMessage(typeName, bytes) : new OpaqueMessage(typeName, bytes);
 }
 
 function envelopeOf(message: unknown): Uint8Array | undefined {
@@ -47,45 +46,53 @@ function envelopeOf(message: unknown): Uint8Array | undefined {
 export function createServerCodecs(
   ...[method, options, jsonRules]: Parameters<typeof createMethodCodecs>
 ): MethodCodecs {
-  const { binary, json } = createMethodCodecs(method, options, jsonRules);
+  const codecs = createMethodCodecs(method, options, jsonRules);
   const decode = createAnswerDecoder(method, options.binaryOptions);
   const { typeName } = method.input;
   const isSeen = options.interceptors.length > 0;
-  return {
-    binary: {
-      isUnseen: !isSeen,
-      decode: (bytes, isEnveloped) => toOpaque(typeName, bytes, isEnveloped),
-      // An interceptor may answer with a message of its own.
-      encode: (message) => (message instanceof OpaqueMessage ? message.bytes : binary.encode(message)),
+  const toProxied = (name: string, codec: Codec): Codec =>
+    name === "proto"
+      ? passOn(codec)
+      : { decode: codec.decode.bind(codec), encode: (message) => codec.encode(decode(message)) };
+  const passOn = (codec: Codec): Codec => ({
+    decode: (bytes) => new OpaqueMessage(typeName, bytes),
+    // An interceptor may respond with a message of its own.
+    encode: (message) => (message instanceof OpaqueMessage ? message.bytes : codec.encode(message)),
+    envelopes: {
+      memory: isSeen ? "own" : "shared",
+      open: (envelope) => new EnvelopedMessage(typeName, envelope),
       // No test can tell: without it, an envelope is made anew.
-      envelopeOf: (message) => {
+      of: (message) => {
         const envelope = envelopeOf(message);
         // Interceptors may keep a message; nobody else sees it once it is sent.
         return isSeen || envelope === undefined ? envelope : markSingleUse(envelope);
       },
     },
-    json: { decode: (bytes) => json.decode(bytes), encode: (message) => json.encode(decode(message)) },
-  };
+  });
+  return new Map([...codecs].map(([name, codec]) => [name, toProxied(name, codec)]));
 }
 
-/** Creates the codec for the upstream of a proxied RPC, which takes what came as bytes, and messages that were decoded. */
+/**
+ * Creates the codec for the upstream of a proxied RPC, which takes what came as bytes, and messages that were decoded.
+ *
+ * @param memory - where the bytes of responses may be
+ */
 export function createUpstreamCodec(
   { input, output }: DescMethod,
   options: ConnectRouterOptions["binaryOptions"],
-  isUnseen: boolean,
+  memory: BodyMemory,
 ): ClientCodec {
+  const { typeName } = output;
   const write = createBinaryWriter(input, options);
   return {
-    // No test can tell: without it, small messages take more memory.
-    isUnseen,
     encode: (message) => {
       if (message instanceof OpaqueMessage) return message.bytes;
       if (isMessage(message)) return write(message);
       throw new TypeError("what is passed on is no message");
     },
-    // No test can tell: without it, an envelope is made anew.
-    envelopeOf,
-    decode: (bytes, isEnveloped) => toOpaque(output.typeName, bytes, isEnveloped),
+    decode: (bytes) => new OpaqueMessage(typeName, bytes),
+    // No test can tell: without it, an envelope is made anew, and small messages take more memory.
+    envelopes: { memory, open: (envelope) => new EnvelopedMessage(typeName, envelope), of: envelopeOf },
   };
 }
 

@@ -11,13 +11,13 @@ import {
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes } from "../carriers/index.ts";
 import { type CallSettings, ClientMethod, Retries, type RetryPolicy } from "../client/index.ts";
-import { messageBytesMax, oneMessage } from "../protocols/index.ts";
+import { messageBytesMax, oneMessage, type UnaryRpc } from "../protocols/index.ts";
 import type { OutsideHttpRule } from "../rest/index.ts";
 import { createUpstream, requireRange, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "../zlib/index.ts";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type Described, readDescriptors } from "./descriptors.ts";
-import { forwardStream, type ForwardTarget, forwardUnary, onlyAnswer } from "./forward-call.ts";
+import { forwardStream, type ForwardTarget, forwardUnary, onlyAnswer, promiseUnary } from "./forward-call.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules } from "./forward-rules.ts";
 import { createAnswerDecoder, createUpstreamCodec } from "./opaque-message.ts";
 
@@ -139,16 +139,23 @@ export class OpenUpstream {
     return readDescriptors(descriptorSet, this.#isProxied);
   }
 
-  /** Registers handlers that pass on all calls of services. */
-  register(router: ConnectRouter, services: readonly DescService[]): void {
-    for (const method of services.flatMap(({ methods }) => methods))
-      registerMethod(router, method, this.#target(method));
+  /** Registers handlers that forward all calls of services. @returns what runs each unary RPC without interceptors */
+  register(router: ConnectRouter, services: readonly DescService[]): ReadonlyMap<DescMethod, UnaryRpc["run"]> {
+    const runs = new Map<DescMethod, UnaryRpc["run"]>();
+    for (const method of services.flatMap(({ methods }) => methods)) {
+      const target = this.#target(method);
+      registerMethod(router, method, target);
+      if (method.methodKind === "unary") {
+        runs.set(method, (call, reply) => forwardUnary(target, call.message, call, reply));
+      }
+    }
+    return runs;
   }
 
   #target(method: DescMethod): ForwardTarget {
     const { timeoutMs, timeoutMaxMs } = this.options;
     const { binaryOptions, interceptors = [] } = this.#call;
-    const codec = createUpstreamCodec(method, binaryOptions, interceptors.length === 0);
+    const codec = createUpstreamCodec(method, binaryOptions, interceptors.length === 0 ? "shared" : "own");
     return {
       upstream: this.connections,
       method: new ClientMethod(method, this.#settings, codec),
@@ -173,7 +180,7 @@ type AnyMethod = DescMethodUnary | DescMethodServerStreaming | DescMethodClientS
 function registerMethod(router: ConnectRouter, method: AnyMethod, target: ForwardTarget): void {
   switch (method.methodKind) {
     case "unary":
-      router.rpc(method, (message, context) => forwardUnary(target, message, context));
+      router.rpc(method, (message, context) => promiseUnary(target, message, context));
       break;
     case "server_streaming":
       router.rpc(method, (message, context) => forwardStream(target, oneMessage(message), context));

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { guardCallback, type Serving } from "../calls/index.ts";
+import { type FaultReporter, guardCallback, type Routes, type Server } from "../calls/index.ts";
 import { noBytes } from "../carriers/index.ts";
 import { messageOf, withCode } from "../errors/index.ts";
 import type { Described } from "./descriptors.ts";
@@ -20,47 +20,39 @@ interface ProxyTableOptions {
   readonly onReload?: (report: ReloadReport) => void;
 }
 
-/** What is proxied by now: a {@link Serving} that a reload replaces as a whole. */
+/** The services that are proxied, and the {@link Routes} to them, which a reload replaces as a whole. */
 export class ProxyTable {
+  /** The server whose routes a reload replaces; calls in flight keep their target. */
+  server: Server | undefined;
   services: readonly DescService[] = [];
   /** What the services were read from, for each upstream. */
   descriptorSets: readonly Uint8Array[] = [];
   readonly #upstreams: readonly OpenUpstream[];
-  readonly #createServing: (described: readonly Described[]) => Serving;
+  readonly #compileRoutes: (described: readonly Described[]) => Routes;
+  readonly #report: FaultReporter;
   readonly #options: ProxyTableOptions;
   readonly #closing = new AbortController();
-  #current: Serving | undefined;
+  #routes: Routes | undefined;
   #running: Promise<unknown> = Promise.resolve();
   /** The reload that has not begun. */
   #next: Promise<ReloadReport> | undefined;
 
   constructor(
     upstreams: readonly OpenUpstream[],
-    createServing: (described: readonly Described[]) => Serving,
+    compileRoutes: (described: readonly Described[]) => Routes,
+    report: FaultReporter,
     options: ProxyTableOptions,
   ) {
     this.#upstreams = upstreams;
-    this.#createServing = createServing;
+    this.#compileRoutes = compileRoutes;
+    this.#report = report;
     this.#options = options;
   }
 
-  /** Leads each request to what is in use when it comes. There must be something. */
-  get serving(): Serving {
-    const current = (): Serving => {
-      if (this.#current === undefined) throw new TypeError("nothing is proxied");
-      return this.#current;
-    };
-    const { limits, report, trustedProxies } = current();
-    return {
-      get table() {
-        return current().table;
-      },
-      limits,
-      serve: (exchange, match, createValues) => current().serve(exchange, match, createValues),
-      refuse: (exchange, problem) => current().refuse(exchange, problem),
-      report,
-      trustedProxies,
-    };
+  /** The routes in use. Throws before the first {@link load}. */
+  get routes(): Routes {
+    if (this.#routes === undefined) throw new TypeError("no descriptors are loaded");
+    return this.#routes;
   }
 
   /**
@@ -74,9 +66,10 @@ export class ProxyTable {
     this.#closing.signal.throwIfAborted();
     const isSame = (set: Uint8Array, at: number): boolean =>
       Buffer.compare(set, this.descriptorSets[at] ?? noBytes) === 0;
-    if (this.#current !== undefined && sets.every(isSame)) return false;
+    if (this.#routes !== undefined && sets.every(isSame)) return false;
     const described = this.#describe(sets);
-    this.#current = this.#createServing(described);
+    this.#routes = this.#compileRoutes(described);
+    if (this.server !== undefined) this.server.routes = this.#routes;
     this.services = described.flatMap(({ services }) => services);
     this.descriptorSets = sets;
     return true;
@@ -112,7 +105,7 @@ export class ProxyTable {
     const removed = [...before].filter((name) => !after.has(name));
     const report = { added, removed, problems };
     // Nobody may wait for the reload, and what is proxied does not depend on it.
-    if (isTold) guardCallback("onReload", this.#options.onReload, this.serving.report)?.(report);
+    if (isTold) guardCallback("onReload", this.#options.onReload, this.#report)?.(report);
     return report;
   }
 

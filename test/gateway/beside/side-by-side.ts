@@ -34,7 +34,7 @@ export const readMaxBytes = 10_000;
 
 /** Starts both with the same routes, interceptors and options. */
 export async function startSideBySide(): Promise<SideBySide> {
-  const options = { routes, interceptors: [tellOfTheCall], readMaxBytes };
+  const options = sideBySideOptions;
   const handler = connectNodeAdapter(options);
   const servers = { "1.1": createHttp1Server(handler), "2": createHttp2Server(handler) };
   // A connection may be quiet for long where the machine is busy.
@@ -65,8 +65,15 @@ function routes(router: ConnectRouter): void {
   router.service(GreenhouseService, greenhouse);
 }
 
-/** Does what the text of the request says, and tells in the header what it saw of the call. */
-const greenhouse: Partial<ServiceImpl<typeof GreenhouseService>> = {
+/** The options of both servers. */
+export const sideBySideOptions: {
+  readonly routes: (router: ConnectRouter) => void;
+  readonly interceptors: Interceptor[];
+  readonly readMaxBytes: number;
+} = { routes, interceptors: [tellOfTheCall], readMaxBytes };
+
+/** Does what the text of the request says, and reports in the header what it saw of the call. */
+export const greenhouse: Partial<ServiceImpl<typeof GreenhouseService>> = {
   waterBed: async ({ bed, liters, note }, context) => {
     tell(context);
     await obey(note, context);
@@ -102,7 +109,8 @@ function tell(context: HandlerContext): void {
 // What the HTTP version, or the client's library for it, adds.
 const carriedByHttp: ReadonlySet<string> = new Set(["host", "connection", "content-length", "transfer-encoding"]);
 
-async function obey(text: string, context: HandlerContext): Promise<void> {
+/** Does what a text says: fails, waits for the end of the call, or sets header and trailer. */
+export async function obey(text: string, context: HandlerContext): Promise<void> {
   const [order, ...words] = text.split(": ");
   if (order === "fail") throw failure(Number(words[0]), words[1] ?? "");
   if (order === "break") throw new Error("the pump is on fire at 10.0.0.7");

@@ -3,7 +3,7 @@ import { isMarkedAsUntransferable } from "node:worker_threads";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HeldBody, heldBlockBytesMax, ownPiece } from "../../../src/gateway/carriers/held-body.ts";
-import { freeBuffer, RequestBody } from "../../../src/gateway/carriers/index.ts";
+import { freeBuffer, planBody, RequestBody } from "../../../src/gateway/carriers/index.ts";
 
 const chunk = new Uint8Array(65_536);
 
@@ -21,7 +21,7 @@ test.each([
   const body = new RequestBody({ startBody: () => {}, consumed: () => {} }, 0);
   body.onData(new Uint8Array(bytes), true);
   const received: (number | undefined)[] = [];
-  body.read(10, { announcedBytes: () => 0, received: (whole) => received.push(whole?.byteLength) });
+  body.read(planBody(10), { received: (whole) => received.push(whole?.byteLength) });
   expect(received).toEqual([read]);
 });
 
@@ -71,11 +71,11 @@ describe("a piece that is read at once", () => {
 
   test("that no program sees shares blocks of 8 KiB, of which it keeps one", () => {
     const pieces = Array.from({ length: 10 }, (_, at) => chunk.slice(0, 16_384).fill(at).subarray(0, 1024));
-    const copies = pieces.map((piece) => ownPiece(piece, true));
+    const copies = pieces.map((piece) => ownPiece(piece, "shared"));
     expect(copies.map((copy) => [...copy])).toEqual(pieces.map((piece) => [...piece]));
     expect([...new Set(copies.map(({ buffer }) => buffer.byteLength))]).toEqual([8192]);
     expect(new Set(copies.map(({ buffer }) => buffer)).size).toBeLessThanOrEqual(3);
-    expect(ownPiece(chunk.subarray(0, 1025), true).buffer.byteLength).toBe(1025);
+    expect(ownPiece(chunk.subarray(0, 1025), "shared").buffer.byteLength).toBe(1025);
   });
 
   test("has young objects collected, although these fill little of their space", () => {

@@ -2,7 +2,13 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { BacklogBudget, defaultLimits, markSingleUse, RequestBody } from "../../../src/gateway/carriers/index.ts";
+import {
+  BacklogBudget,
+  defaultLimits,
+  markSingleUse,
+  planBody,
+  RequestBody,
+} from "../../../src/gateway/carriers/index.ts";
 import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "../../../src/gateway/http1/index.ts";
 import { collectGarbage } from "../../support/carriers/held-bytes.ts";
 import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
@@ -123,7 +129,7 @@ test.each([
 
 function readWhole(body: RequestBody, length: number): Promise<Uint8Array> {
   const whole = Promise.withResolvers<Uint8Array>();
-  body.read(length, { announcedBytes: () => 0, received: (bytes = Buffer.of()) => whole.resolve(bytes) });
+  body.read(planBody(length), { received: (bytes = Buffer.of()) => whole.resolve(bytes) });
   return whole.promise;
 }
 

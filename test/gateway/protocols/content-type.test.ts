@@ -1,25 +1,46 @@
 import { describe, expect, test } from "vitest";
-import { callerProtocol, readRpcContentType } from "../../../src/gateway/protocols/content-type.ts";
+import { CommonHeaderFields } from "../../../src/gateway/carriers/index.ts";
+import { createRpcs } from "../../../src/gateway/calls/create-rpcs.ts";
+import { connect } from "../../../src/gateway/protocols/connect/protocol.ts";
+import { grpc } from "../../../src/gateway/protocols/grpc/protocol.ts";
+import { grpcWeb } from "../../../src/gateway/protocols/grpc-web/protocol.ts";
+import { RpcPath } from "../../../src/gateway/calls/routes.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 
-describe("readRpcContentType", () => {
+const protocols = [grpcWeb, grpc, connect];
+const { rpcs } = createRpcs(
+  (router) => router.service(GreenhouseService, {}),
+  {},
+  () => ({}),
+  {},
+);
+const known = rpcs.map((rpc) => new RpcPath(rpc, protocols));
+
+/** The protocol and the kind of the call that a content type stands for, at the path of some RPC. */
+function find(contentType: string): string | undefined {
+  const [found] = known.flatMap((targets) => targets.find(contentType) ?? []);
+  return found && found.protocol.name;
+}
+
+describe("the targets of an RPC", () => {
   test.each([
-    ["application/proto", { protocol: "connect", format: "binary", stream: false, text: false }],
-    ["application/json", { protocol: "connect", format: "json", stream: false, text: false }],
-    ["Application/JSON", { protocol: "connect", format: "json", stream: false, text: false }],
-    ["application/json; charset=utf-8", { protocol: "connect", format: "json", stream: false, text: false }],
-    ["application/json;charset=UTF-8", { protocol: "connect", format: "json", stream: false, text: false }],
-    ['application/json; charset="utf-8"', { protocol: "connect", format: "json", stream: false, text: false }],
-    ["application/connect+proto", { protocol: "connect", format: "binary", stream: true, text: false }],
-    ["application/connect+json; charset=utf8", { protocol: "connect", format: "json", stream: true, text: false }],
-    ["application/grpc", { protocol: "grpc", format: "binary", stream: false, text: false }],
-    ["application/grpc+proto", { protocol: "grpc", format: "binary", stream: false, text: false }],
-    ["application/grpc+json", { protocol: "grpc", format: "json", stream: false, text: false }],
-    ["application/grpc-web", { protocol: "grpc-web", format: "binary", stream: false, text: false }],
-    ["application/grpc-web+json", { protocol: "grpc-web", format: "json", stream: false, text: false }],
-    ["application/grpc-web-text", { protocol: "grpc-web", format: "binary", stream: false, text: true }],
-    ["application/GRPC-web-text+json", { protocol: "grpc-web", format: "json", stream: false, text: true }],
+    ["application/proto", "connect"],
+    ["application/json", "connect"],
+    ["Application/JSON", "connect"],
+    ["application/json; charset=utf-8", "connect"],
+    ["application/json;charset=UTF-8", "connect"],
+    ['application/json; charset="utf-8"', "connect"],
+    ["application/connect+proto", "connect"],
+    ["application/connect+json; charset=utf8", "connect"],
+    ["application/grpc", "grpc"],
+    ["application/grpc+proto", "grpc"],
+    ["application/grpc+json", "grpc"],
+    ["application/grpc-web", "grpc-web"],
+    ["application/grpc-web+json", "grpc-web"],
+    ["application/grpc-web-text", "grpc-web"],
+    ["application/GRPC-web-text+json", "grpc-web"],
   ])("knows %s", (value, want) => {
-    expect(readRpcContentType(value)).toEqual(want);
+    expect(find(value)).toBe(want);
   });
 
   test.each([
@@ -36,11 +57,11 @@ describe("readRpcContentType", () => {
     "constructor",
     "__proto__",
   ])("does not know %j", (value) => {
-    expect(readRpcContentType(value)).toBeUndefined();
+    expect(find(value)).toBeUndefined();
   });
 });
 
-describe("callerProtocol", () => {
+describe("the protocol of a request that matches nothing", () => {
   test.each([
     { contentType: "application/grpc", hasConnectVersion: false, want: "grpc" },
     { contentType: "application/grpc+unheard-of", hasConnectVersion: false, want: "grpc" },
@@ -52,7 +73,9 @@ describe("callerProtocol", () => {
   ])(
     "takes $contentType with a version of Connect: $hasConnectVersion for $want",
     ({ contentType, hasConnectVersion, want }) => {
-      expect(callerProtocol(contentType, hasConnectVersion)).toBe(want);
+      const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
+      const head = { httpMethod: "POST", target: "/", common: new CommonHeaderFields(fields) };
+      expect(protocols.find((protocol) => protocol.claims(head))?.name ?? "rest").toBe(want);
     },
   );
 });

@@ -396,6 +396,23 @@ test("a caller that leaves resets both streams of a call that an interceptor has
   await within(reset.promise, "both resets");
 });
 
+test.each([
+  { name: "without interceptors", interceptors: [] },
+  { name: "with an interceptor", interceptors: [(next) => (request) => next(request)] satisfies Interceptor[] },
+])("a call that begins after the shutdown signal is not forwarded, $name", async ({ interceptors }) => {
+  await using upstream = await startGreenhouse({});
+  const errors: string[] = [];
+  await using proxy = await startProxy(urlOf(upstream), files, {
+    interceptors: [...interceptors],
+    shutdownSignal: AbortSignal.abort(new Error("the server shuts down")),
+    onError: (_, error) => void errors.push(`${Code[error.code]} ${errorCodeOf(error)}`),
+    onFault: () => undefined,
+  });
+  expect((await postWater(proxy)).httpStatus).toBe(500);
+  expect(errors).toEqual(["Internal ERR_HANDLER_FAILED"]);
+  expect(upstream.answers).toEqual([]);
+});
+
 test("an interceptor that reads one message of a stream resets it, whatever it does then", async () => {
   const reset = Promise.withResolvers<void>();
   await using upstream = await startScriptedServer({

@@ -1,5 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
-import { type BodyReceiver, RequestBody } from "../index.ts";
+import { type BodyPlan, type BodyReceiver, RequestBody } from "../index.ts";
 
 /**
  * A body whose reader goes on in the context in which it has asked for all of it (`AsyncLocalStorage`), as after an
@@ -8,9 +8,9 @@ import { type BodyReceiver, RequestBody } from "../index.ts";
 export class AwaitedBody extends RequestBody {
   #context: AsyncResource | undefined;
 
-  override read(limitBytes: number, receiver: BodyReceiver): void {
+  override read(plan: BodyPlan, receiver: BodyReceiver): void {
     if (!this.ended) this.#context = new AsyncResource("AwaitedBody");
-    super.read(limitBytes, receiver);
+    super.read(plan, receiver);
   }
 
   protected override pass(receiver: BodyReceiver, body: Uint8Array | undefined): void {

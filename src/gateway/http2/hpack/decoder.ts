@@ -1,3 +1,4 @@
+import type { RememberedFields } from "../../carriers/index.ts";
 import { headerTableBytesInitial } from "../frame-numbers.ts";
 import { ConnectionError, ErrorCode } from "../http2-error.ts";
 import { DynamicTable } from "./dynamic-table.ts";
@@ -7,7 +8,7 @@ import { DecodedCache } from "./decoded-cache.ts";
 /** A decoded header block. */
 export interface DecodedBlock<Head> {
   /** Name, value, … Above the limit only pseudo-header fields are kept, so that a request can still be answered. */
-  readonly fields: readonly string[];
+  readonly fields: RememberedFields;
   /** The size of the whole list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. */
   readonly listBytes: number;
   /** The fields as a header, kept here by the code that first parses them. */

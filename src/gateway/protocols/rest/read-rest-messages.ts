@@ -2,13 +2,13 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { type Exchange, noBytes } from "../../carriers/index.ts";
 import type { RequestStream } from "../../rest/index.ts";
-import type { RequestMessages } from "../call-protocol.ts";
+import type { RequestMessages } from "../protocol.ts";
 import { decodesPieces, type PieceDecompression } from "../compression.ts";
 import { goneAway } from "../http-error.ts";
 import { type MessageSplitter, readMessages } from "../message-splitter.ts";
 import { JsonValueReader } from "./json-value-reader.ts";
 import { LineReader } from "./line-reader.ts";
-import type { RestSelection } from "./rest-target.ts";
+import type { RestSelection } from "./selection.ts";
 
 /**
  * Reads the messages that a client streams in the body of a REST request: one on each line, or the bytes as they arrive
@@ -20,11 +20,11 @@ import type { RestSelection } from "./rest-target.ts";
  */
 export function readRestMessages(
   exchange: Exchange,
-  { procedure, binding, captures, query }: RestSelection,
+  { rpc, binding, captures, query }: RestSelection,
   coding: Compression | undefined,
 ): RequestMessages {
   const { contentType } = exchange.common;
-  const { readMaxBytes } = procedure.options;
+  const { readMaxBytes } = rpc.options;
   const stream = binding.openStream({ captures, query, contentType });
   const reader = createReader(binding.bodyFormat, contentType, readMaxBytes, stream);
   if (coding === undefined || !decodesPieces(coding)) return readMessages(readPieces(exchange), reader);

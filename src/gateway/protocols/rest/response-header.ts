@@ -1,6 +1,4 @@
-import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../../carriers/index.ts";
-import { ownMetadata } from "../error-metadata.ts";
 import { isSendable } from "../lazy-headers.ts";
 
 // The gateway sets these itself: they describe the bytes it writes, or the host it answers for.
@@ -28,14 +26,6 @@ export function toRestHeader(header: Headers, trailer?: Headers): HeaderFields {
     if (isRestField(name) && isSendable(name, value) && !header.has(name)) fields.push(name, value);
   }
   return fields;
-}
-
-/**
- * Returns the header fields of an answer with an error record: its content type, what else there is to send, and the
- * metadata of the error.
- */
-export function restErrorHeader(error: ConnectError, contentType: string, others: HeaderFields): HeaderFields {
-  return ["content-type", contentType, ...others, ...toRestHeader(ownMetadata(error))];
 }
 
 /**

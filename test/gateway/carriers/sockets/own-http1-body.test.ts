@@ -4,6 +4,7 @@ import {
   BacklogBudget,
   defaultLimits,
   type Exchange,
+  planBody,
   type RequestBody,
 } from "../../../../src/gateway/carriers/index.ts";
 import { createOwnHttp1Server } from "../../../../src/gateway/carriers/sockets/own-http1-server.ts";
@@ -111,7 +112,7 @@ test("a trailer section that begins in a large chunk of the socket, and ends in 
   client.write(`${head}transfer-encoding: chunked\r\n\r\n`);
   const exchange = await within(served.promise, "the request");
   const received = new Promise<Uint8Array | undefined>((resolve) => {
-    bodyOf(exchange).read(100_000, { announcedBytes: () => 0, received: resolve });
+    bodyOf(exchange).read(planBody(100_000), { received: resolve });
   });
   const connection = await accepted.promise;
   // Large chunks are freed once they are read.

@@ -1,0 +1,220 @@
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codedError } from "../errors/index.ts";
+import type { HeaderFields } from "../carriers/index.ts";
+import {
+  type CallTarget,
+  claimedBy,
+  type Mismatch,
+  type Rpc,
+  type Protocol,
+  type Protocols,
+  type RequestHead,
+  normalizeContentType,
+} from "../protocols/index.ts";
+import { quote } from "../json/index.ts";
+import { curlHint } from "../rest/index.ts";
+import type { Cors } from "./cors.ts";
+import { type Endpoint, methodsOf } from "./endpoint.ts";
+
+/** What a request asks for, by its method, path and header alone. */
+export type Target = CallTarget | EndpointTarget | Unmatched;
+
+/** An {@link Endpoint} that a request asks for. */
+export interface EndpointTarget {
+  readonly kind: "endpoint";
+  readonly protocol: Protocol;
+  readonly rpc: undefined;
+  readonly endpoint: Endpoint;
+  /** The methods that it accepts. */
+  readonly httpMethods: readonly string[];
+}
+
+/** A request that matches no RPC, and the error to respond with once it is admitted. */
+export interface Unmatched {
+  readonly kind: "unmatched";
+  /** The protocol of the response. */
+  readonly protocol: Protocol;
+  readonly httpStatus: number;
+  readonly error: ConnectError;
+  /** The RPC at this path, if only the method or the content type was wrong. */
+  readonly rpc: Rpc | undefined;
+  /** Whether nothing at all is known at this path: a `fallback` may take the request. */
+  readonly unknown: boolean;
+  readonly fields: HeaderFields;
+  readonly pathTemplate: undefined;
+}
+
+/** An RPC at its path. */
+export class RpcPath {
+  readonly kind = "rpc-path";
+  readonly rpc: Rpc;
+  readonly #protocols: readonly Protocol[];
+  #targets: ReadonlyMap<string, CallTarget> | undefined;
+
+  constructor(rpc: Rpc, protocols: readonly Protocol[]) {
+    this.rpc = rpc;
+    this.#protocols = protocols;
+  }
+
+  /** Finds what a POST of a content type asks for. */
+  find(contentType: string): CallTarget | undefined {
+    const targets = (this.#targets ??= this.#prepare());
+    // Nearly all clients send it in this form.
+    return targets.get(contentType) ?? targets.get(normalizeContentType(contentType));
+  }
+
+  /** Prepares the targets, with the first call, because many RPCs never have any. */
+  #prepare(): ReadonlyMap<string, CallTarget> {
+    return new Map(this.#protocols.flatMap((protocol) => [...protocol.targetsOf(this.rpc)]));
+  }
+}
+
+/** Everything that a request can ask for, indexed by path. */
+export interface Routes {
+  /** RPCs and endpoints, by their exact path with the prefix. */
+  readonly paths: PathIndex<RpcPath | EndpointTarget>;
+  readonly protocols: Protocols;
+  readonly prefix: string;
+  /** Which pages of other origins may use them; `undefined` if none may. */
+  readonly cors: Cors | undefined;
+}
+
+/** Returns RPCs and endpoints by their paths. */
+export function indexPaths(
+  rpcs: readonly Rpc[],
+  endpoints: readonly Endpoint[],
+  protocols: Protocols,
+  prefix: string,
+): Routes["paths"] {
+  return new PathIndex<RpcPath | EndpointTarget>([
+    ...rpcs.map((rpc) => [prefix + rpc.name, new RpcPath(rpc, protocols.all)] as const),
+    ...endpoints.map((endpoint) => [fullPathOf(endpoint, prefix), targetOf(endpoint, protocols.rest)] as const),
+  ]);
+}
+
+/** Returns the path of an endpoint with the prefix that it has. */
+export function fullPathOf({ atRoot, path }: Endpoint, prefix: string): string {
+  return atRoot === true ? path : prefix + path;
+}
+
+function targetOf(endpoint: Endpoint, protocol: Protocol): EndpointTarget {
+  return { kind: "endpoint", protocol, rpc: undefined, endpoint, httpMethods: methodsOf(endpoint) };
+}
+
+/** Finds what a request asks for. Pure: depends only on method, target and header. */
+export function findTarget(routes: Routes, head: RequestHead): Target {
+  const { target } = head;
+  const { protocols, prefix } = routes;
+  const questionMark = target.indexOf("?");
+  const fullPath = questionMark < 0 ? target : target.slice(0, questionMark);
+  const query = questionMark < 0 ? "" : target.slice(questionMark + 1);
+  const known = routes.paths.get(fullPath);
+  if (known?.kind === "endpoint") return findEndpoint(protocols, known, head);
+  if (known !== undefined) return findRpc(protocols, known, head, query);
+  if (!fullPath.startsWith(prefix)) return mismatch(protocols, head, { kind: "not-found" });
+  const path = prefix === "" ? fullPath : fullPath.slice(prefix.length);
+  for (const protocol of protocols.withPaths) {
+    const found = protocol.find(head, path, query);
+    if (found === undefined) continue;
+    return found.kind === "unary" || found.kind === "stream" ? found : mismatch(protocols, head, found);
+  }
+  return mismatch(protocols, head, { kind: "not-found" });
+}
+
+function findEndpoint(protocols: Protocols, target: EndpointTarget, head: RequestHead): Target {
+  const { httpMethods } = target;
+  if (httpMethods.includes(head.httpMethod)) return target;
+  return methodNotAllowed(protocols, head, undefined, httpMethods.join(", "));
+}
+
+function mismatch(protocols: Protocols, head: RequestHead, found: Mismatch): Unmatched {
+  switch (found.kind) {
+    case "method-not-allowed":
+      return methodNotAllowed(protocols, head, undefined, found.allow);
+    case "not-found":
+      return notFound(protocols, head);
+    case "malformed": {
+      const error = codedError("ERR_PATH_INVALID", found.message, Code.InvalidArgument);
+      return { ...unmatched(protocols, head, 400, error), unknown: true };
+    }
+  }
+}
+
+function findRpc(protocols: Protocols, rpcPath: RpcPath, head: RequestHead, query: string): Target {
+  const { rpc } = rpcPath;
+  const { httpMethods } = rpc;
+  if (!httpMethods.includes(head.httpMethod)) {
+    return methodNotAllowed(protocols, head, rpc, httpMethods.join(", "));
+  }
+  const isGet = head.httpMethod === "GET" && rpc.kind === "unary";
+  const target = isGet ? protocols.ofGet?.targetOfGet(rpc, query) : rpcPath.find(head.common.contentType ?? "");
+  return target ?? unsupportedMediaType(protocols, head, rpc);
+}
+
+function notFound(protocols: Protocols, head: RequestHead): Unmatched {
+  // To gRPC and Connect, an RPC that does not exist is unimplemented.
+  const code = claimedBy(protocols, head) === protocols.rest ? Code.NotFound : Code.Unimplemented;
+  const error = codedError("ERR_NO_ROUTE", "there is nothing at this path", code);
+  return { ...unmatched(protocols, head, 404, error), unknown: true };
+}
+
+function methodNotAllowed(protocols: Protocols, head: RequestHead, rpc: Rpc | undefined, allow: string): Unmatched {
+  const { httpMethod } = head;
+  const shown = httpMethod.length <= shownMethodMax ? httpMethod : "this method";
+  const error = codedError("ERR_METHOD_NOT_ALLOWED", `${shown} is not allowed here`, Code.Unimplemented);
+  // RFC 9110 §15.5.6: a 405 must carry Allow.
+  return { ...unmatched(protocols, head, 405, error), rpc, fields: ["allow", allow] };
+}
+
+/** Characters of the longest method that an error repeats: HTTP/2 lets one fill the whole header. */
+const shownMethodMax = 32;
+
+function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc): Unmatched {
+  return { ...unmatched(protocols, head, 415, contentTypeError(head.common.contentType, rpc)), rpc };
+}
+
+function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectError {
+  if (contentType === null) return codedError("ERR_CONTENT_TYPE", "the content type is missing", Code.InvalidArgument);
+  const hint = kind === "unary" ? curlHint(contentType) : "";
+  return codedError(
+    "ERR_CONTENT_TYPE",
+    `the content type ${quote(contentType)} is not supported${hint}`,
+    Code.InvalidArgument,
+  );
+}
+
+function unmatched(protocols: Protocols, head: RequestHead, httpStatus: number, error: ConnectError): Unmatched {
+  const protocol = claimedBy(protocols, head);
+  const nothing = { rpc: undefined, unknown: false, fields: [], pathTemplate: undefined };
+  return { kind: "unmatched", protocol, httpStatus, error, ...nothing };
+}
+
+/**
+ * A read-only map by path. Clients choose which path is looked up, and most are absent.
+ *
+ * V8 interns every string that is looked up in a `Map`. For a string it has not seen before, such as a path with an id,
+ * that costs 0.3 to 0.8 µs and an entry in its table of strings. So the `Map` is consulted only for texts that have the
+ * length and two characters of one of its keys.
+ */
+export class PathIndex<Value> {
+  readonly #values: ReadonlyMap<string, Value>;
+  readonly #fingerprints: ReadonlySet<number>;
+
+  /** Of several entries with the same path, the last one counts. */
+  constructor(entries: Iterable<readonly [string, Value]>) {
+    this.#values = new Map(entries);
+    this.#fingerprints = new Set([...this.#values.keys()].map(fingerprintOf));
+  }
+
+  get(text: string): Value | undefined {
+    return this.#fingerprints.has(fingerprintOf(text)) ? this.#values.get(text) : undefined;
+  }
+}
+
+// The masks keep this a small integer (Smi) of V8's, however long the text is.
+function fingerprintOf(text: string): number {
+  const { length } = text;
+  return (
+    ((length & 0x3fff) << 16) | ((text.charCodeAt(length - 1) & 0xff) << 8) | (text.charCodeAt(length >> 1) & 0xff)
+  );
+}

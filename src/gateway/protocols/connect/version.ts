@@ -1,0 +1,19 @@
+import { Code, type ConnectError } from "@connectrpc/connect";
+import type { Exchange } from "../../carriers/index.ts";
+import { codedError } from "../../errors/index.ts";
+import type { Rpc } from "../rpc.ts";
+
+/** Returns what is wrong with the protocol version of a call, if the options of its RPC require one. */
+export function versionProblem(
+  exchange: Exchange,
+  { options }: Rpc,
+  query: URLSearchParams | undefined,
+): ConnectError | undefined {
+  if (!options.requireConnectProtocolHeader) return undefined;
+  if (query !== undefined) {
+    if (query.get("connect") === "v1") return undefined;
+    return codedError("ERR_PROTOCOL", 'the parameter connect must be "v1"', Code.InvalidArgument);
+  }
+  if (exchange.common.connectProtocolVersion === "1") return undefined;
+  return codedError("ERR_PROTOCOL", 'the header Connect-Protocol-Version must be "1"', Code.InvalidArgument);
+}

@@ -1,0 +1,19 @@
+import { Code } from "@connectrpc/connect";
+import { codedError } from "../../errors/index.ts";
+
+/**
+ * Serializes a response.
+ *
+ * @throws ConnectError `Internal` for what `write` throws, `ResourceExhausted` for more than `writeMaxBytes`
+ */
+export function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8Array {
+  let bytes: Uint8Array;
+  try {
+    bytes = write();
+  } catch (error) {
+    throw codedError("ERR_ANSWER_FAILED", "the response cannot be serialized", Code.Internal, error);
+  }
+  if (bytes.byteLength <= writeMaxBytes) return bytes;
+  const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
+  throw codedError("ERR_ANSWER_FAILED", message, Code.ResourceExhausted);
+}

@@ -1,0 +1,57 @@
+import type { DescMessage, DescMethodStreaming, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  ConnectRouterOptions,
+  HandlerContext,
+  StreamRequest,
+  StreamResponse,
+  UnaryRequest,
+  UnaryResponse,
+} from "@connectrpc/connect";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { MethodCodecs } from "./formats.ts";
+
+/** One RPC of the routes, prepared before the first call. */
+export type Rpc = UnaryRpc | StreamRpc;
+
+/** Connect's options of an RPC, with those of its router. */
+export type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
+
+/** The parts of a response that are written. */
+export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer">;
+
+/** Receives what a handler returns or throws. Never throws. */
+export interface Reply {
+  /** Receives the response, which an untyped interceptor may have made of anything. */
+  take(response: ResponseParts): void;
+  /** Receives what was thrown instead. */
+  takeError(thrown: unknown): void;
+}
+
+/** What both kinds of RPCs have in common. */
+interface AnyRpc {
+  /** `/package.Service/Method` */
+  readonly name: string;
+  /** The HTTP methods of its calls. */
+  readonly httpMethods: readonly string[];
+  readonly options: RpcOptions;
+  readonly codecs: MethodCodecs;
+}
+
+/** What a handler returns: a message, or the fields to create it from. */
+export type MessageInit = MessageInitShape<DescMessage>;
+
+/** An RPC with one message in each direction. */
+export interface UnaryRpc extends AnyRpc {
+  readonly kind: "unary";
+  readonly method: DescMethodUnary;
+  /** Runs the interceptors and the handler. Throwing is equivalent to calling `reply.takeError`. */
+  readonly run: (call: UnaryRequest & HandlerContext, reply: Reply) => void;
+}
+
+/** An RPC with a stream in at least one direction. */
+export interface StreamRpc extends AnyRpc {
+  readonly kind: "stream";
+  readonly method: DescMethodStreaming;
+  /** Runs the interceptors and the handler. */
+  readonly invoke: (request: StreamRequest) => Promise<StreamResponse>;
+}

@@ -1,0 +1,55 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { writeDeclarations } from "./record-responses/declarations.ts";
+import { recordMalformedHttp } from "./record-responses/malformed-http.ts";
+import { type OpenRequestSet, requestSets } from "./record-responses/request-sets.ts";
+import { countTests } from "./record-responses/test-counts.ts";
+import { openTransports, type Transport } from "./record-responses/transports.ts";
+
+// Records everything that a refactoring must not change: node tools/record-responses.ts FOLDER
+//
+// FOLDER/responses has what the gateway sends, FOLDER/declarations the .d.ts files of all entries, FOLDER/test-counts.txt
+// the tests of each file. Two runs on one commit write the same bytes, so `diff -r` compares two commits. `--responses`
+// leaves out declarations and counts, which take a minute. Speed is compared by `npm run bench -- --against COMMIT`.
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { responses: { type: "boolean", default: false } },
+});
+const [folder] = positionals;
+if (folder === undefined) throw new Error("usage: node tools/record-responses.ts FOLDER [--responses]");
+
+// The gateway's own servers then send the same Date each time. What node sends is masked.
+Date.now = () => Date.UTC(2026, 0, 1);
+
+const responses = join(folder, "responses");
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(responses, { recursive: true });
+
+for (const { name, open } of requestSets) {
+  await using set = await open();
+  await using transports = await openTransports(set.gateway);
+  for (const transport of transports.all) {
+    const records = await recordSet(set, transport);
+    writeFileSync(join(responses, `${name}.${transport.name}.txt`), records.join("\n"));
+    process.stdout.write(`${name} over ${transport.name}: ${records.length} responses\n`);
+  }
+}
+for (const [name, text] of Object.entries(await recordMalformedHttp())) {
+  writeFileSync(join(responses, `malformed-http.${name}.txt`), text);
+}
+
+if (!values.responses) {
+  writeDeclarations(join(folder, "declarations"));
+  writeFileSync(join(folder, "test-counts.txt"), countTests());
+}
+
+async function recordSet(set: OpenRequestSet, transport: Transport): Promise<readonly string[]> {
+  const records: string[] = [];
+  for (const request of set.requests) {
+    const response = await transport.record(request);
+    if (response !== undefined) records.push(`### ${request.name}\n${response}${await set.takeEvents()}`);
+  }
+  return records;
+}

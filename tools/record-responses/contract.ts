@@ -1,0 +1,45 @@
+import type { GatewayOptions } from "../../src/gateway/index.ts";
+import { Readiness } from "../../src/gateway/health/index.ts";
+import { silentLog } from "../../src/operators/operations/index.ts";
+import { servePlants } from "../../src/plantstore/service/index.ts";
+import { noCallTable } from "../../test/contract/no-call-table.ts";
+import { extraRows, methodRows, pathRows, plant, toHttpRequest } from "../../test/contract/rest-table.ts";
+import { situations } from "../../test/contract/situations.ts";
+import { openSituationStore } from "../../test/support/plants/situation-store.ts";
+import { authorized, testVerifier } from "../../test/support/server/plant-server.ts";
+import { wireFormats } from "../../test/support/gateway/wire-format.ts";
+import type { NamedRequest } from "./named-request.ts";
+
+/** Plants that stay after their deletion, so that each transport finds the same ones. */
+class Perennials extends Set<bigint> {
+  override delete(id: bigint): boolean {
+    return this.has(id);
+  }
+}
+
+/** The options of a gateway that serves the plant store, without what belongs to its process. */
+export function contractOptions(): GatewayOptions {
+  const store = openSituationStore(new Perennials([plant]));
+  return servePlants({ store, verifier: testVerifier, readiness: new Readiness({}), log: silentLog });
+}
+
+const calls: readonly NamedRequest[] = Object.values(situations).flatMap((ofRpc) =>
+  ofRpc.flatMap(({ name, request, formats }) =>
+    Object.values(wireFormats)
+      .filter((format) => formats?.includes(format.name) ?? true)
+      .map((format) => ({ ...request(format, plant), name: `${name} by ${format.name}` })),
+  ),
+);
+
+const rest: readonly NamedRequest[] = [...pathRows, ...methodRows, ...extraRows].map(({ name, request }) => ({
+  ...toHttpRequest(request, authorized),
+  name,
+}));
+
+const noCalls: readonly NamedRequest[] = noCallTable.flatMap(({ name, request }) => [
+  { ...request, header: [...request.header, authorized], name },
+  { ...request, name: `${name}, without a credential` },
+]);
+
+/** The requests of the contract of the plant store. */
+export const contractRequests: readonly NamedRequest[] = [...calls, ...rest, ...noCalls];

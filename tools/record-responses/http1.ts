@@ -1,0 +1,66 @@
+import { type Address, fieldValue, type HttpRequest } from "../../test/support/carriers/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../../test/support/carriers/http1-connection.ts";
+import { maskField, renderBytes } from "./render.ts";
+
+/** Records responses of HTTP/1.1, on one connection for as long as the server keeps it open. */
+export class Http1Recorder implements Disposable {
+  readonly #address: Address;
+  #connection: Http1Connection | undefined;
+  #received: Buffer[] = [];
+
+  constructor(address: Address) {
+    this.#address = address;
+  }
+
+  /** Sends a request and returns the bytes of its response as text. */
+  async record(request: HttpRequest): Promise<string> {
+    const connection = (this.#connection ??= await this.#open());
+    this.#received = [];
+    connection.request(request);
+    let end = "";
+    try {
+      const { header } = await connection.readAnswer(request.httpMethod);
+      if (fieldValue(header, "connection") === "close") this[Symbol.dispose]();
+    } catch {
+      end = "(the connection closed before the end of the response)\n";
+      this[Symbol.dispose]();
+    }
+    return renderHttp1(Buffer.concat(this.#received)) + end;
+  }
+
+  async #open(): Promise<Http1Connection> {
+    const connection = await openHttp1(this.#address);
+    connection.socket.on("data", (bytes: Buffer) => this.#received.push(bytes));
+    return connection;
+  }
+
+  [Symbol.dispose](): void {
+    this.#connection?.[Symbol.dispose]();
+    this.#connection = undefined;
+  }
+}
+
+/** Returns the bytes of one response, or of several, as text. Chunks are joined: their borders depend on timing. */
+export function renderHttp1(bytes: Buffer): string {
+  const headEnd = bytes.indexOf("\r\n\r\n");
+  if (headEnd < 0) return bytes.byteLength === 0 ? "" : `${renderBytes(bytes)}\n`;
+  const lines = bytes.toString("latin1", 0, headEnd).split("\r\n");
+  const head = lines.map((line) => `${renderBytes(Buffer.from(maskField(line), "latin1"))}\n`).join("");
+  const body = bytes.subarray(headEnd + 4);
+  if (head.startsWith("HTTP/1.1 1")) return `${head}\n${renderHttp1(body)}`;
+  if (!/^transfer-encoding: chunked$/im.test(head)) return `${head}\n${renderBytes(body)}\n`;
+  const { data, rest } = joinChunks(body);
+  return `${head}\n(chunks) ${renderBytes(data)}\n${renderBytes(rest)}\n`;
+}
+
+/** Joins the chunks of a body. @returns their data, and what follows the last one: the trailer section */
+function joinChunks(body: Buffer): { readonly data: Buffer; readonly rest: Buffer } {
+  const chunks: Buffer[] = [];
+  for (let at = 0; ;) {
+    const sizeEnd = body.indexOf("\r\n", at);
+    const size = Number.parseInt(body.toString("latin1", at, sizeEnd), 16);
+    if (sizeEnd < 0 || !(size > 0)) return { data: Buffer.concat(chunks), rest: body.subarray(at) };
+    chunks.push(body.subarray(sizeEnd + 2, sizeEnd + 2 + size));
+    at = sizeEnd + 2 + size + 2;
+  }
+}

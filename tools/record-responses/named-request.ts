@@ -1,0 +1,6 @@
+import type { HttpRequest } from "../../test/support/carriers/exchange.ts";
+
+/** A request, and the name under which its response is recorded. */
+export interface NamedRequest extends HttpRequest {
+  readonly name: string;
+}

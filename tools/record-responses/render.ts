@@ -1,0 +1,28 @@
+import { createHash } from "node:crypto";
+
+/** Bytes of a body that are shown before the rest is replaced by its hash. */
+const shownBytesMax = 2048;
+
+/** Returns bytes as text in which each byte can be told: what is not printable ASCII is escaped. */
+export function renderBytes(bytes: Uint8Array): string {
+  const shown = escape(Buffer.from(bytes.subarray(0, shownBytesMax)).toString("latin1"));
+  if (bytes.byteLength <= shownBytesMax) return shown;
+  const hash = createHash("sha256").update(bytes).digest("hex");
+  return `${shown}… (${bytes.byteLength} bytes, SHA-256 ${hash})`;
+}
+
+/** Returns header or trailer fields, one on each line, without what differs from run to run. */
+export function renderFields(fields: readonly (readonly [name: string, value: string])[]): string {
+  return fields.map(([name, value]) => `${maskField(`${escape(name)}: ${escape(value)}`)}\n`).join("");
+}
+
+/** Masks a line of a header: node sends the date of its own clock. */
+export function maskField(line: string): string {
+  return line.replace(/^(date: ).*/i, "$1(masked)");
+}
+
+function escape(text: string): string {
+  return text.replaceAll(/[^\n -[\]-~]/g, (character) =>
+    character === "\\" ? "\\\\" : `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
+}

@@ -1,0 +1,104 @@
+import { ConnectError } from "@connectrpc/connect";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createProxy } from "../../src/gateway/create-proxy.ts";
+import { createGateway, errorCodeOf, type Gateway, type GatewayOptions } from "../../src/gateway/index.ts";
+import { corpusGroups, toRequest } from "../../test/gateway/corpus/asking.ts";
+import { sideBySideOptions } from "../../test/gateway/beside/side-by-side.ts";
+import { unaryCallTable } from "../../test/gateway/beside/unary-calls.ts";
+import { descriptorSetOf } from "../../test/support/gateway/descriptor-set.ts";
+import { kitchenSinkOptions } from "../../test/support/gateway/kitchen-sink.ts";
+import { carriages, wireFormats } from "../../test/support/gateway/wire-format.ts";
+import { allCases } from "../../test/support/transcoding/all-cases.ts";
+import { echoOptions } from "../../test/support/transcoding/echo-backend.ts";
+import { bodyOf, headerOf } from "../../conformance/runner/answer.ts";
+import { contractOptions, contractRequests } from "./contract.ts";
+import { malformedCalls } from "./malformed-calls.ts";
+import type { NamedRequest } from "./named-request.ts";
+import { streamingOptions, streamRequests } from "./streams.ts";
+
+/** A gateway that is served, and the requests to send to it. Dispose of it after its servers. */
+export interface OpenRequestSet extends AsyncDisposable {
+  readonly gateway: Gateway;
+  readonly requests: readonly NamedRequest[];
+  /** Returns what the hooks of the gateway were called with since the last call, as text. */
+  takeEvents(): Promise<string>;
+}
+
+const corpus: readonly NamedRequest[] = corpusGroups.flatMap(({ name, rows }) =>
+  rows.map((row) => ({ ...toRequest(row), name: `${name}: ${row.rule}: ${row.request}` })),
+);
+
+const transcoding: readonly NamedRequest[] = allCases.map(({ id, request }) => {
+  const body = bodyOf(request);
+  const { method: httpMethod, target: path } = request;
+  return { name: id, httpMethod, path, header: headerOf(request), ...(body && { body }) };
+});
+
+const unaryCalls: readonly NamedRequest[] = Object.values(wireFormats).flatMap((format) => {
+  const carriage = carriages.find((each) => each.format === format);
+  if (carriage === undefined || format.protocol === "rest") return [];
+  const rows = unaryCallTable.filter(({ only }) => only?.({ ...carriage, httpVersion: "2" }) ?? true);
+  return rows.map((row) => ({ ...row.request(format), name: `${row.name} by ${format.name}` }));
+});
+
+/** Every set of requests, by the names of the files in which its responses are recorded. */
+export const requestSets: readonly { readonly name: string; readonly open: () => Promise<OpenRequestSet> }[] = [
+  { name: "corpus", open: () => openSet(kitchenSinkOptions, corpus) },
+  { name: "transcoding", open: () => openSet(echoOptions, transcoding) },
+  { name: "contract", open: () => openSet(contractOptions(), contractRequests) },
+  { name: "unary-calls", open: () => openSet(sideBySideOptions, unaryCalls) },
+  { name: "streams", open: () => openSet(streamingOptions, streamRequests) },
+  { name: "malformed-calls", open: () => openSet(streamingOptions, malformedCalls) },
+  { name: "proxy", open: () => openProxied([...unaryCalls, ...streamRequests, ...malformedCalls]) },
+];
+
+async function openSet(options: GatewayOptions, requests: readonly NamedRequest[]): Promise<OpenRequestSet> {
+  const { hooks, takeEvents } = recordHooks();
+  const gateway = createGateway({ ...options, ...hooks });
+  return { gateway, requests, takeEvents, [Symbol.asyncDispose]: () => gateway.close() };
+}
+
+async function openProxied(requests: readonly NamedRequest[]): Promise<OpenRequestSet> {
+  const backend = createGateway({ ...streamingOptions, onFault: () => {} });
+  const { address, port } = await backend.listen({ host: "127.0.0.1" });
+  const { hooks, takeEvents } = recordHooks();
+  const upstream = `http://${address}:${port}`;
+  const descriptors = descriptorSetOf(GreenhouseService.file);
+  const gateway = await createProxy({ upstreams: [{ upstream, descriptors }], ...hooks });
+  return {
+    gateway,
+    requests,
+    takeEvents,
+    [Symbol.asyncDispose]: async () => {
+      await gateway.close();
+      await backend.close();
+    },
+  };
+}
+
+function recordHooks(): {
+  readonly hooks: Pick<GatewayOptions, "onAnswer" | "onError" | "onFault">;
+  readonly takeEvents: OpenRequestSet["takeEvents"];
+} {
+  const events: string[] = [];
+  const note = (...parts: readonly unknown[]): void => void events.push(`> ${parts.join(" ")}\n`);
+  return {
+    hooks: {
+      onAnswer: ({ protocol, procedure, httpMethod, path, httpRoute, httpStatus, error }) =>
+        note("onAnswer", protocol, procedure, httpMethod, path, httpRoute, httpStatus, describeError(error)),
+      onError: ({ protocol, procedure, stream }, error) =>
+        note("onError", protocol, procedure, stream, describeError(error)),
+      onFault: (error, what, request, errorCode) =>
+        note("onFault", what, request?.procedure, errorCode, error instanceof Error ? error.message : error),
+    },
+    takeEvents: async () => {
+      // A response may arrive before the hooks of its request have run.
+      await new Promise(setImmediate);
+      return events.splice(0).join("");
+    },
+  };
+}
+
+function describeError(error: unknown): string {
+  return error instanceof ConnectError ? `${error.code} ${errorCodeOf(error)} ${error.rawMessage}` : String(error);
+}

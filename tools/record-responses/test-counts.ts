@@ -1,0 +1,31 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { projectFolder } from "../build/manifest.ts";
+
+/** What vitest reports, as far as it is read here. */
+interface Report {
+  readonly testResults: readonly { readonly name: string; readonly assertionResults: readonly unknown[] }[];
+}
+
+/** The projects of vitest that need nothing but `npm ci` to list their tests. */
+const projects = ["unit", "old-contexts", "postgres", "command", "outgoing", "transcoding", "costs", "load"];
+
+/** Returns how many tests each file has, a line for each, and each project in all. Runs none of them. */
+export function countTests(): string {
+  const folder = mkdtempSync(join(tmpdir(), "test-counts-"));
+  const lines = projects.flatMap((project) => {
+    const file = join(folder, `${project}.json`);
+    // No test has this name, so that all of them are counted as skipped.
+    const options = ["-t", "^$", "--maxWorkers=2", "--reporter=json", `--outputFile=${file}`];
+    execFileSync("npx", ["vitest", "run", "--project", project, ...options], { cwd: projectFolder, stdio: "ignore" });
+    const { testResults }: Report = JSON.parse(readFileSync(file, "utf8"));
+    const counts = testResults.map(({ name, assertionResults }) => ({ name, count: assertionResults.length }));
+    const total = counts.reduce((sum, { count }) => sum + count, 0);
+    const ofFiles = counts.map(({ name, count }) => `${project} ${relative(projectFolder, name)}: ${count}`);
+    return [`${project}: ${total}`, ...ofFiles.toSorted()];
+  });
+  rmSync(folder, { recursive: true });
+  return `${lines.join("\n")}\n`;
+}
