@@ -37,6 +37,8 @@ const ownScripts = {
     "test/gateway/command/**/*.test.ts",
     "test/gateway/carriers/sockets/share-connections.test.ts",
     "test/examples/embed.test.ts",
+    "test/examples/grpc-clients.test.ts",
+    "test/tools/npmrc.test.ts",
   ],
   outgoing: ["client", "proxy", "rest-client", "upstreams"].map((room) => `test/gateway/${room}/**/*.test.ts`),
   transcoding: ["test/transcoding/**/*.test.ts"],

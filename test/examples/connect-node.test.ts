@@ -15,7 +15,7 @@ import {
   type HttpVersion,
 } from "../support/carriers/exchange.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
-import { openHttp2 } from "../support/carriers/http2-connection.ts";
+import { type Http2Connection, openHttp2 } from "../support/carriers/http2-connection.ts";
 import { readOutcome, readWebTrailer } from "../support/gateway/outcome.ts";
 import { carriages, deletePlantRequest, type WireFormat, wireFormats } from "../support/gateway/wire-format.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
@@ -59,11 +59,15 @@ describe("the plant store on connect-node", () => {
 
   afterAll(() => void server.close());
 
+  // A TLS handshake costs more than most of these calls.
+  let http2: Http2Connection;
+  beforeAll(async () => {
+    http2 = await openHttp2(address, client);
+  });
+  afterAll(() => http2[Symbol.dispose]());
+
   async function exchange(version: HttpVersion, request: HttpRequest): Promise<HttpAnswer> {
-    if (version === "2") {
-      using connection = await openHttp2(address, client);
-      return await connection.exchange(request);
-    }
+    if (version === "2") return await http2.exchange(request);
     using connection = await openHttp1(address, client);
     connection.request(request);
     return await connection.readAnswer(request.httpMethod);
