@@ -24,7 +24,10 @@ if (folder === undefined) throw new Error("usage: node tools/record-responses.ts
 Date.now = () => Date.UTC(2026, 0, 1);
 
 const responses = join(folder, "responses");
-rmSync(folder, { recursive: true, force: true });
+// Only what an earlier run has written: the folder may be anybody's.
+for (const name of ["responses", "declarations", "test-counts.txt"]) {
+  rmSync(join(folder, name), { recursive: true, force: true });
+}
 mkdirSync(responses, { recursive: true });
 
 for (const { name, open } of requestSets) {

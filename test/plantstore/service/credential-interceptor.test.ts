@@ -6,6 +6,7 @@ import { silentLog } from "../../../src/operators/operations/index.ts";
 import { PlantService } from "../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
 import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
 import { type DeleteCall, type PlantStore, servePlants } from "../../../src/plantstore/service/index.ts";
+import { openLogLines } from "../../support/operations/log-lines.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
 import { authorized, startPlantServer, testVerifier, tokens } from "../../support/server/plant-server.ts";
 
@@ -61,3 +62,38 @@ test.each([false, true])(
     expect(verifier.calls).toBe(1);
   },
 );
+
+test("a principal whose scopes are gone after admit is refused by the interceptor of the running server", async () => {
+  let checks = 0;
+  const scopes = new Set(["plants:delete"]);
+  // `admit` checks the scope first, the interceptor second.
+  scopes.has = () => (checks += 1) === 1;
+  const principal = { kind: "principal", subject: "alice", issuer: undefined, scopes } as const;
+  const plants = new Set([1n]);
+  await using server = await startPlantServer({ auth: { verify: () => principal }, store: openMemoryStore(plants) });
+  const answer = await exchangeHttp1(server.address, { httpMethod: "DELETE", path: "/plants/1", header: [authorized] });
+  expect({ httpStatus: answer.httpStatus, body: JSON.parse(answer.body.toString()) }).toEqual({
+    httpStatus: 400,
+    body: { error: 7, message: "the token lacks the scope plants:delete" },
+  });
+  expect([...plants]).toEqual([1n]);
+});
+
+test("an exception of the verifier is hidden and logged once, because the error interceptor comes first", async () => {
+  const { log, lines } = openLogLines("info");
+  const { routes, interceptors } = servePlants({
+    store: openMemoryStore(new Set([1n])),
+    verifier: {
+      verify: () => {
+        throw new Error("ECONNREFUSED 10.0.0.7");
+      },
+    },
+    readiness: new Readiness({}),
+    log,
+  });
+  const transport = createRouterTransport(routes, { router: { interceptors: [...interceptors] } });
+  const headers = { authorization: `Bearer ${tokens.good}` };
+  const call = createClient(PlantService, transport).deletePlant({ id: 1n }, { headers });
+  await expect(call).rejects.toMatchObject({ rawMessage: "internal error" });
+  expect(lines()).toHaveLength(1);
+});
