@@ -100,7 +100,7 @@ export class RequestBody {
 
   /**
    * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds the limit. If the client
-   * goes away first, or the response is complete, `dropped` is called instead.
+   * goes away first, or the response is complete, its `dropped` is called instead, if it has one.
    */
   read(plan: BodyPlan, receiver: BodyReceiver): void {
     const { limitBytes } = plan;

@@ -17,7 +17,7 @@ export {
 } from "../calls/index.ts";
 export { errorCodeOf, type GatewayErrorCode } from "../errors/index.ts";
 export type { HeaderReader, Limits, Peer } from "../carriers/index.ts";
-export type { Protocol } from "../protocols/index.ts";
+export type { ProtocolName as Protocol } from "../protocols/index.ts";
 export {
   type ErrorRecord,
   type ErrorRecordPolicy,
