@@ -4,7 +4,7 @@ import { loadSync } from "@grpc/proto-loader";
 
 const [address = "127.0.0.1:8080", token = "", id = "1", timeoutMs = "5000"] = process.argv.slice(2);
 
-// proto-loader would make plant 1 of 18446744073709551617, and plant 0 of what is not a number.
+// proto-loader reads 18446744073709551617 as 1, and text that is not a number as 0.
 if (BigInt.asIntN(64, BigInt(id)) !== BigInt(id)) throw new RangeError(`the id must be an int64, got ${id}`);
 
 const definition = loadSync("plantstore/v1/plant_service.proto", {
@@ -18,7 +18,7 @@ const service = definition["plantstore.v1.PlantService"];
 if (service === undefined || "format" in service) throw new Error("the definition has no PlantService");
 const PlantService = makeGenericClientConstructor(service, "PlantService");
 
-// In clear: for a server on this machine only. For TLS it is credentials.createSsl().
+// Without TLS, for a server on this machine only; with TLS use credentials.createSsl().
 const client = new PlantService(address, credentials.createInsecure());
 
 const metadata = new Metadata();

@@ -5,7 +5,7 @@ import { PlantServiceClient } from "plantstore/client";
 
 const [address = "127.0.0.1:8080", token = "", id = "1", timeoutMs = "5000"] = process.argv.slice(2);
 
-// In clear: for a server on this machine only. For TLS it is credentials.createSsl().
+// Without TLS, for a server on this machine only; with TLS use credentials.createSsl().
 const client = new PlantServiceClient(address, credentials.createInsecure());
 
 const metadata = new Metadata();

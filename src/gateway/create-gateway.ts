@@ -53,9 +53,9 @@ export interface Gateway extends FetchGateway {
   /** Serves one request of a node, Express or Fastify server; replaces the handler of `connectNodeAdapter`. */
   readonly handler: NodeHandler;
   /**
-   * Listens to the event `checkContinue` of node's servers: serves a request as {@link handler} does, and tells the client
-   * to send its body (RFC 9110 §10.1.1) once the request is matched and admitted. Without this listener, node:http tells
-   * every client immediately. Where a request is passed on to `next` or `fallback`, the client still waits for
+   * Listens to the event `checkContinue` of node's servers: serves a request as {@link handler} does, and sends 100
+   * (Continue) once the request is matched and admitted (RFC 9110 §10.1.1). Without this listener, node:http sends it
+   * immediately. Where a request is passed on to `next` or `fallback`, the client still waits for
    * `response.writeContinue()`.
    */
   readonly checkContinue: NodeHandler;

@@ -5,7 +5,7 @@ import { projectFolder } from "../support/process/child-program.ts";
 import { startProgram } from "../support/process/command-line.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
-// A package that requires a Node newer than any stands for those that require a newer one than the reader's.
+// A package that requires a Node of the future represents those that require a newer one than the reader's.
 
 test.each([
   { name: "npm warns of a package that requires a newer Node by default", npmrc: false, warns: true },

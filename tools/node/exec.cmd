@@ -1,2 +1,2 @@
-@rem Stands for the exec of POSIX shells where npm runs the scripts of package.json with cmd.exe.
+@rem Replaces the shell built-in exec when npm runs scripts with cmd.exe.
 @%*

@@ -10,7 +10,7 @@ const shortTextBytes = 12;
  */
 const shortTexts: string[] = Array.from({ length: 1024 }, () => "");
 
-/** node's Buffer, where there is one: it decodes a part of itself, where a TextDecoder takes an object for that part. */
+/** node's Buffer, where there is one: it decodes a range, while a TextDecoder needs a subarray for it. */
 const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -4,7 +4,7 @@ import { type ByteTarget, checkRoom, lengthBytes, writeLengthBefore } from "./by
 /** Characters up to which a text costs less to write here than by a call of the runtime. */
 const shortTextLength = 40;
 
-/** node's Buffer, where there is one: it writes behind an offset, where a TextEncoder takes an object for the rest. */
+/** node's Buffer, where there is one: it writes at an offset, while a TextEncoder needs a subarray for it. */
 const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();

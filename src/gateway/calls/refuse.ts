@@ -43,9 +43,9 @@ function wrongMethodOf(protocol: Protocol, rest: Protocol): Protocol {
 }
 
 /**
- * Returns whether a person with `curl -d` or `curl -X POST` has sent a request, who is told what is wrong with it. Clients of
- * Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it. So by default the status
- * alone says that this was not a call; none of them posts a form or no content type.
+ * Returns whether a request looks like one of `curl -d` or `curl -X POST`, whose response explains what is wrong. Clients
+ * of Connect and gRPC take JSON at an RPC's path for an error of their protocol, or ignore it, so by default they get a
+ * status without a body. None of them posts a form, or omits the content type.
  */
 function looksLikeCurl({ httpMethod, common: { contentType } }: Exchange): boolean {
   return httpMethod === "POST" && (contentType === null || curlHint(contentType) !== "");

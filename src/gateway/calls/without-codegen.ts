@@ -16,7 +16,7 @@ export function withoutCodegen<
   Platform extends RpcPlatform,
 >(options: Options, platform: Platform): readonly [Options, Platform] {
   const { createCodecs = createMethodCodecs } = platform;
-  // One object for each, because what writes JSON is kept by its options.
+  // Cached per options object, because JSON writers are cached by theirs.
   const withFormats = oncePer((own: UniversalHandlerOptions) => ({
     ...own,
     binaryOptions: { ...own.binaryOptions, ...noCodegen },

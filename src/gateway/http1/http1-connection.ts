@@ -241,12 +241,12 @@ export class Http1Connection implements RequestParts, BodySource {
     this.#pauseOrResume();
   }
 
-  /** Reads on, and returns whether a view of the chunk was kept. A defect of ours closes the connection. */
+  /** Reads on, and returns whether a view of the chunk was kept. An internal error closes the connection. */
   #read(chunk?: Buffer): boolean {
     try {
       return this.#reader.read(chunk);
     } catch (error) {
-      // The socket closes later. A response sent until then would have the next request read.
+      // The socket closes later. A response sent before that would start reading the next request.
       this.#reader.stop();
       this.destroy();
       this.#options.onFault(error);

@@ -29,13 +29,13 @@ export type Scope = Readonly<Record<string, unknown>>;
 
 /** Part of the options of whatever reads or writes messages. */
 export interface CodegenOptions {
-  /** Whether code may be made for it. Default: where the runtime allows it. */
+  /** Whether code may be generated. Default: where the runtime allows it. */
   readonly codegen?: boolean;
 }
 
 let isAllowed: boolean | undefined;
 
-/** Returns whether code may be made for what has these options. */
+/** Returns whether code may be generated with these options. */
 export function mayMakeCode(options: CodegenOptions | undefined): boolean {
   if (options?.codegen === false) return false;
   isAllowed ??= tryToMake();

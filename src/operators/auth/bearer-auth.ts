@@ -44,7 +44,7 @@ export interface BearerAuth {
   /**
    * Returns the principal of an `Authorization` field value, or throws, or rejects with, the refusal.
    *
-   * @param connection - the connection that sent it, if its last credential may be remembered
+   * @param connection - the connection that sent it; its last parsed credential is remembered
    */
   authenticate(authorization: string | null, connection?: object): Principal | Promise<Principal>;
   /** Throws `PermissionDenied` if the principal lacks the scope that the procedure requires. */

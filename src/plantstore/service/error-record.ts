@@ -1,6 +1,6 @@
 import type { ErrorRecordPolicy } from "@plantstore/gateway";
 
-// Of requests that match no operation (404, 405) or fail before one is matched (414, 431); proxies and tools rely on them.
+// Statuses of requests that match no operation (404, 405) or fail before matching (414, 431); proxies rely on them.
 const statusesWithoutOperation: ReadonlySet<number> = new Set([404, 405, 414, 431]);
 
 /**

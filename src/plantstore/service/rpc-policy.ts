@@ -36,7 +36,7 @@ export function plantScopeProblem(scope: string): string | undefined {
 
 /**
  * Returns the policy of a procedure (`/package.Service/Method`), or `undefined` for other services: health needs no
- * token, reflection a token without a scope.
+ * token; reflection needs a token but no scope.
  */
 export function policyOf(procedure: string): RpcPolicy | undefined {
   return byProcedure.get(procedure);

@@ -9,8 +9,8 @@ import { startProgram } from "../../support/process/command-line.ts";
 import { deletePlant } from "../../support/process/serve-command.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
 
-// npm runs a script by a shell, to which it forwards signals, and which would end by them alone. So the script makes the
-// shell become the server. A terminal sends its signal to both npm and the server.
+// npm forwards signals to the shell of a script, and the shell exits without passing them on. So the script replaces the
+// shell by the server, with exec. A terminal sends its signal to both npm and the server.
 
 /** Makes a folder in which `npm start` runs the sources of this project, and keeps its store. */
 function createStartFolder(): TempFolder {

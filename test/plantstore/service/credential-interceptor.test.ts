@@ -5,9 +5,10 @@ import type { TokenVerifier } from "../../../src/operators/auth/index.ts";
 import { silentLog } from "../../../src/operators/operations/index.ts";
 import { PlantService } from "../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
 import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
-import { type DeleteCall, type PlantStore, servePlants } from "../../../src/plantstore/service/index.ts";
+import { type DeleteCall, servePlants } from "../../../src/plantstore/service/index.ts";
 import { openLogLines } from "../../support/operations/log-lines.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { recordCalls } from "../../support/plants/recorded-calls.ts";
 import { authorized, startPlantServer, testVerifier, tokens } from "../../support/server/plant-server.ts";
 
 // test/contract/hostile-credentials.test.ts has what the interceptor refuses, over every protocol.
@@ -31,14 +32,7 @@ test.each([false, true])(
   "in Connect's own server, the principal of the token reaches the handler (verified asynchronously: %s)",
   async (isAsync) => {
     const calls: DeleteCall[] = [];
-    const memory = openMemoryStore(new Set([1n]));
-    const store: PlantStore = {
-      ...memory,
-      delete: (id, call) => {
-        calls.push(call);
-        return memory.delete(id, call);
-      },
-    };
+    const store = recordCalls(new Set([1n]), calls);
     const { routes, interceptors } = servePlants({
       store,
       verifier: countingVerifier(isAsync),

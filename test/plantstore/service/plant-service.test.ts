@@ -6,6 +6,7 @@ import { PlantService } from "../../../src/plantstore/gen/es/plantstore/v1/plant
 import { openMemoryStore } from "../../../src/plantstore/plants/memory-store.ts";
 import { createPlantService } from "../../../src/plantstore/service/plant-service.ts";
 import type { DeleteCall, PlantStore } from "../../../src/plantstore/service/plant-store.ts";
+import { recordCalls } from "../../support/plants/recorded-calls.ts";
 
 /** A client of the service in Connect's own in-process server; an interceptor sets the caller and the request id. */
 function clientOf(store: PlantStore, setValues: (context: ContextValues) => unknown = () => undefined) {
@@ -80,14 +81,7 @@ describe("the plant service", () => {
     },
   ])("passes $name to the store, with the signal of the call", async ({ values, idempotencyKey, received }) => {
     const calls: DeleteCall[] = [];
-    const memory = openMemoryStore(new Set([1n]));
-    const store: PlantStore = {
-      ...memory,
-      delete: (id, call) => {
-        calls.push(call);
-        return memory.delete(id, call);
-      },
-    };
+    const store = recordCalls(new Set([1n]), calls);
     const headers = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
     await clientOf(store, values).deletePlant({ id: 1n }, { headers });
     expect(calls).toEqual([{ ...received, context: expect.objectContaining({ signal: expect.any(AbortSignal) }) }]);

@@ -21,9 +21,9 @@ export class NodeHttp1Exchange extends NodeExchange {
   readonly httpVersion: "1.0" | "1.1";
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  /** Whether the client waits to be told to send the body, unless the host's server has told it. */
+  /** Whether the request has `Expect: 100-continue`. The host's server may already have sent 100 (Continue). */
   readonly #expectsContinue: boolean;
-  /** Whether the client was told by us. */
+  /** Whether this exchange has sent 100 (Continue). */
   #isContinued = false;
 
   /** @param target - the request target in origin form */
@@ -101,8 +101,8 @@ export class NodeHttp1Exchange extends NodeExchange {
     // RFC 9112 §6.1: nobody can tell where such a body ends.
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete) return true;
-    // A client that was not told to continue may or may not send its body, and whether the host's server has told it is
-    // not known: a response does not show what was written by `writeContinue`.
+    // Unless this exchange has sent 100 (Continue), the client may or may not send its body. Whether the host's server has
+    // sent it is not known: a response does not show it.
     if (this.#expectsContinue && !this.#isContinued) return false;
     if (this.body === undefined) return true;
     const { contentLength } = this.common;
@@ -110,12 +110,12 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 }
 
-/** The responses whose clients are to be told to send the body when it is read. */
+/** Responses whose 100 (Continue) is still due. */
 const toContinue = new WeakSet<object>();
 
 /**
- * Has the client of a response told to send its body when the body is read (RFC 9110 §10.1.1). For responses of the event
- * `checkContinue`; before any other event, node:http has told the client.
+ * Sends 100 (Continue) when the body of this request is first read (RFC 9110 §10.1.1). For the event `checkContinue`;
+ * before the event `request`, node:http has already sent it.
  */
 export function continueWhenRead(response: object): void {
   toContinue.add(response);
