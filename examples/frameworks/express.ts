@@ -1,7 +1,9 @@
 // The greenhouse in an Express application: npx node examples/frameworks/express.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { createServer } from "node:http";
+import cors from "cors";
 import express from "express";
+import helmet from "helmet";
 import { createGateway } from "@plantstore/gateway";
 import { announce } from "../servers/announce.ts";
 import { routes } from "../servers/greenhouse.ts";
@@ -9,6 +11,7 @@ import { routes } from "../servers/greenhouse.ts";
 const gateway = createGateway({ routes });
 const app = express();
 
+app.use(helmet(), cors({ origin: "https://shop.example" }));
 // Before any body parser: the gateway reads bodies itself, and passes on untouched what is not its own.
 app.use(gateway.handler);
 app.use(express.json());

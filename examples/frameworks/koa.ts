@@ -2,6 +2,7 @@
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
+import cors from "@koa/cors";
 import Koa from "koa";
 import { createGateway } from "@plantstore/gateway";
 import { announce } from "../servers/announce.ts";
@@ -10,6 +11,7 @@ import { routes } from "../servers/greenhouse.ts";
 const gateway = createGateway({ routes });
 const app = new Koa();
 
+app.use(cors({ origin: "https://shop.example" }));
 // Before any body parser. Koa itself answers unless `respond` is false; what is not the gateway's own goes on to the
 // middleware behind it.
 app.use(async (context, next) => {

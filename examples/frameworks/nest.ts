@@ -3,6 +3,7 @@
 import "reflect-metadata";
 import { Body, Controller, Get, Module, Post } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
+import helmet from "helmet";
 import { createGateway } from "@plantstore/gateway";
 import { announce } from "../servers/announce.ts";
 import { routes } from "../servers/greenhouse.ts";
@@ -26,6 +27,8 @@ Body()(prototype, "echo", 0);
 Module({ controllers: [PageController] })(AppModule);
 
 const app = await NestFactory.create(AppModule, { logger: ["error", "warn"] });
+app.use(helmet());
+app.enableCors({ origin: "https://shop.example" });
 // Before Nest's body parser, which comes with init(). What is not the gateway's own goes on to the controllers.
 app.use(createGateway({ routes }).handler);
 await app.init();

@@ -130,5 +130,5 @@ function toExchange(
   const { stream } = request;
   // The compatibility layer would send an empty trailer section before ours.
   stream.removeAllListeners("wantTrailers");
-  return new NodeHttp2Exchange(stream, request.headers, request.rawHeaders, common);
+  return new NodeHttp2Exchange(stream, request.headers, request.rawHeaders, common, response);
 }

@@ -9,8 +9,8 @@ import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
 
-// The lines with which docs/gateway.md mounts the gateway in an application, each in one of the framework that
-// it names behind them.
+// The blocks with which docs/gateway.md mounts the gateway in an application, each in one of the framework that its
+// comment names.
 
 const framework = createRequire(join(projectFolder, "examples/frameworks/package.json"));
 
@@ -41,14 +41,14 @@ const imports = `import { createGateway } from ${urlOf(join(projectFolder, "src/
 import { announce } from ${urlOf(join(projectFolder, "examples/servers/announce.ts"))};
 import { routes } from ${urlOf(join(projectFolder, "examples/servers/greenhouse.ts"))};`;
 
-const lines = blocksRunBy("test/frameworks/documented-mounting.test.ts").flatMap(({ text }) => text.split("\n"));
+const blocks = blocksRunBy("test/frameworks/documented-mounting.test.ts").map(({ text }) => text);
 
-test.each(lines)("%s", async (line) => {
-  const name = /\/\/ (\w+)$/.exec(line)?.[1];
-  if (name !== "Express" && name !== "Fastify") throw new Error("the line does not say which framework it is for");
+test.each(blocks)("%s", async (block) => {
+  const name = /\/\/ (\w+)$/m.exec(block)?.[1];
+  if (name !== "Express" && name !== "Fastify") throw new Error("the block does not say which framework it is for");
   using folder = createTempFolder();
   const { before, after } = applications[name];
-  writeFileSync(folder.file("application.mjs"), [imports, before, line, after].join("\n"));
+  writeFileSync(folder.file("application.mjs"), [imports, before, block, after].join("\n"));
   const program = [folder.file("application.mjs"), "0"];
   await using running = startNode(program, folder.path);
   const [, address = "", port = ""] = await running.find(/http:\/\/([\d.]+):(\d+)/);
@@ -56,4 +56,8 @@ test.each(lines)("%s", async (line) => {
     String((await exchangeHttp1({ address, port: Number(port) }, { httpMethod: "GET", path, header: [] })).body);
   expect(JSON.parse(await ask("/sensors/palm/reading"))).toEqual({ sensor: "palm", degreesCelsius: 21 });
   expect(await ask("/")).toBe("a page");
+});
+
+test("there is a block for each framework", () => {
+  expect(blocks).toHaveLength(Object.keys(applications).length);
 });

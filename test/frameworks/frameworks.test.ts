@@ -9,7 +9,7 @@ import { createGateway } from "../../src/gateway/index.ts";
 import { routes } from "../../examples/servers/greenhouse.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { startExample } from "../support/docs/example-server.ts";
-import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpRequest } from "../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { startOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 
@@ -70,6 +70,35 @@ describe.each(["express.ts", "fastify.ts", "hono.ts", "koa.ts", "nest.ts"])("the
     expect(nothing.httpStatus).toBe(404);
     expect(String(nothing.body)).not.toContain("there is nothing at this path");
   });
+});
+
+const origin: Field = ["origin", "https://shop.example"];
+
+test.each([
+  { file: "express.ts", ofHelmet: "nosniff" },
+  { file: "fastify.ts", ofHelmet: "nosniff" },
+  { file: "koa.ts", ofHelmet: undefined },
+  { file: "nest.ts", ofHelmet: "nosniff" },
+])("the gateway in $file keeps the header fields of CORS and helmet", async ({ file, ofHelmet }) => {
+  await using server = await startExample(`frameworks/${file}`);
+  for (const [path, httpStatus] of [
+    ["/sensors/palm/reading", 200],
+    ["/sensors/none/reading", 404],
+  ] as const) {
+    const answer = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [origin] });
+    expect(answer.httpStatus).toBe(httpStatus);
+    expect(fieldValue(answer.header, "content-type")).toBe("application/json");
+    expect(fieldValue(answer.header, "access-control-allow-origin")).toBe("https://shop.example");
+    expect(fieldValue(answer.header, "x-content-type-options")).toBe(ofHelmet);
+  }
+  const header: readonly Field[] = [origin, ["access-control-request-method", "GET"]];
+  const preflight = await exchangeHttp1(server.address, {
+    httpMethod: "OPTIONS",
+    path: "/sensors/palm/reading",
+    header,
+  });
+  expect(preflight.httpStatus).toBe(204);
+  expect(fieldValue(preflight.header, "access-control-allow-methods")).toMatch(/GET/);
 });
 
 describe("behind Express's body parsers", () => {

@@ -500,14 +500,79 @@ test("the handler leaves an answer alone that the application has begun itself",
   expect(faults).toEqual([]);
 });
 
-test("the handler in a server of HTTP/1.1 sends fields that the program has set on the response before", async () => {
+describe.each(["1.1", "2"] as const)("the handler in a server of HTTP/%s keeps the fields of its host", (version) => {
+  async function ask(hostFields: Readonly<Record<string, string | string[]>>): Promise<readonly Field[]> {
+    const handler = mount({
+      routes: (router) =>
+        router.service(GreenhouseService, {
+          getReading: (_, { responseHeader }) => {
+            responseHeader.set("x-both", "gateway");
+            responseHeader.set("vary", "x-tenant");
+            responseHeader.append("set-cookie", "gateway=1");
+            return {};
+          },
+        }),
+    });
+    await using server = await serve(version, (request, response) => {
+      for (const [name, value] of Object.entries(hostFields)) response.setHeader(name, value);
+      handler(request, response);
+    });
+    const readPalm: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
+    const { httpStatus, header } = await exchange(server.address, version, readPalm);
+    expect(httpStatus).toBe(200);
+    return header;
+  }
+
+  test.each([
+    { title: "a field that only the host sets", host: { "x-host": "1" }, name: "x-host", values: ["1"] },
+    { title: "each value of a list", host: { link: ["</a>", "</b>"] }, name: "link", values: ["</a>", "</b>"] },
+    {
+      title: "the gateway's value of a field of both",
+      host: { "x-both": "host" },
+      name: "x-both",
+      values: ["gateway"],
+    },
+    { title: "vary of both", host: { Vary: "origin" }, name: "vary", values: ["origin", "x-tenant"] },
+    {
+      title: "cookies of both",
+      host: { "set-cookie": ["a=1", "b=2"] },
+      name: "set-cookie",
+      values: ["a=1", "b=2", "gateway=1"],
+    },
+    {
+      title: "not the type of the host's page",
+      host: { "content-type": "text/html" },
+      name: "content-type",
+      values: ["application/json"],
+    },
+    {
+      title: "not the length of the host's page",
+      host: { "content-length": "5" },
+      name: "content-length",
+      values: ["2"],
+    },
+    {
+      title: "not the coding of the host's page",
+      host: { "content-encoding": "br" },
+      name: "content-encoding",
+      values: [],
+    },
+    { title: "not the tag of the host's page", host: { etag: '"page"' }, name: "etag", values: [] },
+  ])("$title", async ({ host, name, values }) => {
+    const header = await ask(host);
+    expect(header.filter(([field]) => field === name).map(([, value]) => value)).toEqual(values);
+  });
+});
+
+test("the handler sends fields that its host has set on an error, too", async () => {
   const handler = mount();
   await using server = await serve("1.1", (request, response) => {
-    response.setHeader("x-before", "1");
+    response.setHeader("access-control-allow-origin", "https://shop.example");
     handler(request, response);
   });
-  const answer = await exchange(server.address, "1.1", water);
-  expect([answer.httpStatus, fieldValue(answer.header, "x-before")]).toEqual([200, "1"]);
+  const answer = await exchange(server.address, "1.1", { ...water, header: [["content-type", "text/plain"]] });
+  expect(answer.httpStatus).toBe(415);
+  expect(fieldValue(answer.header, "access-control-allow-origin")).toBe("https://shop.example");
 });
 
 test("the handler in a server of HTTP/2 sends the trailers of gRPC", async () => {

@@ -39,6 +39,12 @@ export const blockRules: readonly BlockRule[] = [
     start: "app.use(",
     run: { by: "test/frameworks/documented-mounting.test.ts" },
   },
+  {
+    page: "docs/gateway.md",
+    language: "ts",
+    start: "app.addHook(",
+    run: { by: "test/frameworks/documented-mounting.test.ts" },
+  },
   { page: "docs/architecture.md", language: "text", run: { by: "test/examples/documented-arrows.test.ts" } },
   { page: "src/gateway/http1/README.md", language: "text", run: { by: "test/examples/documented-arrows.test.ts" } },
   { page: "src/gateway/http2/README.md", language: "text", run: { by: "test/examples/documented-arrows.test.ts" } },

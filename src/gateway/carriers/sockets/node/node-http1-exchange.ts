@@ -9,6 +9,7 @@ import {
   readHeaderField,
   unreadBodyBytesMax,
 } from "../../index.ts";
+import { withHostFields } from "./host-fields.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
 import { keyOf, NodeExchange } from "./node-exchange.ts";
 import { peerOf } from "../peer.ts";
@@ -88,11 +89,13 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 
   #writeHeader(httpStatus: number, fields: HeaderFields): void {
-    const header = [...fields, ...this.addedFields];
+    const header = [...withHostFields(this.#response, [...fields, ...this.addedFields])];
     if (!this.#canStay()) {
       lingerAtEnd(this.#request.socket);
       if (readHeaderField(header, "connection") === null) header.push("connection", "close");
     }
+    // Node would add those that are left to the ones below.
+    for (const name of this.#response.getHeaderNames()) this.#response.removeHeader(name);
     this.#response.writeHead(httpStatus, header);
   }
 

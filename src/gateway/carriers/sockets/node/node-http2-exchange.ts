@@ -16,6 +16,7 @@ import {
   requireField,
   unreadBodyBytesMax,
 } from "../../index.ts";
+import { type HostResponse, withHostFields } from "./host-fields.ts";
 import { keyOf, NodeExchange } from "./node-exchange.ts";
 import { peerOf } from "../peer.ts";
 import { resetProblem } from "../reset-problem.ts";
@@ -25,16 +26,19 @@ export class NodeHttp2Exchange extends NodeExchange {
   readonly httpVersion = "2.0";
   readonly #stream: CarryingStream;
   readonly #session: CarryingSession | undefined;
+  readonly #host: HostResponse;
   #isReset = false;
   #linger: NodeJS.Timeout | undefined;
   /** Bytes of the body that came after the answer. */
   #droppedBytes = 0;
 
+  /** @param host - the response of node's compatibility layer, of which only the fields are read */
   constructor(
     stream: ServerHttp2Stream,
     header: IncomingHttpHeaders,
     fields: HeaderFields,
     common: CommonHeaderFields,
+    host: HostResponse,
   ) {
     const target = header[":path"] ?? "";
     const { session } = stream;
@@ -44,6 +48,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     super(stream, stream, { httpMethod, target, url, fields, common }, bodyBytes);
     this.#stream = stream;
     this.#session = session;
+    this.#host = host;
     // The address is unknown once the connection has closed, and calls are reported after that.
     if (this.#session !== undefined) this.#session[peerKey] ??= peerOf(this.#session.socket);
     // `close` reports a reset to the call; without a listener the error would end the process.
@@ -112,7 +117,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   }
 
   #respond(httpStatus: number, fields: HeaderFields, options: ServerStreamResponseOptions): void {
-    const header = [...fields, ...this.addedFields];
+    const header = withHostFields(this.#host, [...fields, ...this.addedFields]);
     // Of fields that HTTP forbids node sends some, which its clients refuse, and drops others.
     for (let at = 0; at < header.length; at += 2) requireField(header[at] ?? "", header[at + 1] ?? "");
     this.#stream.respond([":status", String(httpStatus), ...header], options);
