@@ -50,7 +50,7 @@ const pieces: Readonly<Record<string, string>> = {
       return { id };
     },`,
   [pathOf("rpc-policy.ts")]: `
-    getPlant: { scope: "plants:read", successDescription: "The plant is returned.", acceptsIdempotencyKey: false },`,
+    getPlant: { scope: "plants:read", successDescription: "The plant is returned.", acceptsIdempotencyKey: false, trail: undefined },`,
   [pathOf("situations.ts")]: `
     getPlant: [
       {
@@ -114,7 +114,8 @@ test(
       contract,
       read(contract).replace("close(): Promise<void>;", "$&\n  has(id: bigint): Promise<boolean>;"),
     );
-    expect(await wrongFiles()).toEqual([...Object.keys(pieces), ...stores, pathOf("fake-store.ts")].toSorted());
+    const tests = [pathOf("fake-store.ts"), pathOf("describe-plant-store.ts")];
+    expect(await wrongFiles()).toEqual([...Object.keys(pieces), ...stores, ...tests].toSorted());
   },
 );
 

@@ -1,4 +1,4 @@
-import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { type AnsweredRequest, errorCodeOf } from "@plantstore/gateway";
 import { isFaultCode } from "./fault.ts";
 import type { Log } from "./log.ts";
@@ -12,10 +12,13 @@ export interface CallLogOptions {
   /** The log for the part of the audit trail that is about deletions; default `auditLog`. */
   readonly deletionLog?: Log | undefined;
   /** Returns what is known about a call apart from its answer. */
-  readonly auditOf: (contextValues: ContextValues, error: ConnectError | undefined) => CallAudit;
+  readonly auditOf: (answer: AuditedCall) => CallAudit;
   /** Whether requests of which this is true have no line; default none. */
   readonly isSilent?: ((answer: AnsweredRequest) => boolean) | undefined;
 }
+
+/** What decides about the audit line of a call. */
+export type AuditedCall = Pick<AnsweredRequest, "procedure" | "contextValues" | "error">;
 
 /** What is known about a call apart from its answer. */
 export interface CallAudit {
@@ -47,7 +50,7 @@ export function createCallLog(options: CallLogOptions): ((answer: AnsweredReques
     const level = levelOf(answer.error?.code);
     // Building the line is expensive; the check is all that a successful call costs at "warn".
     if (!isHeard(level) || isSilent?.(answer) === true) return;
-    const { trail, fields } = auditOf(answer.contextValues, answer.error);
+    const { trail, fields } = auditOf(answer);
     const to = trail === undefined ? log : trails[trail];
     if (to.isLevelEnabled(level)) to[level]({ ...fieldsOf(answer), ...fields }, "call");
   };

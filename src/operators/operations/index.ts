@@ -2,7 +2,7 @@
  * What did the server do? Logs, request ids, safe errors, rate limits and changes of readiness, for any service of the
  * gateway.
  */
-export { type CallAudit, createCallLog } from "./call-log.ts";
+export { type AuditedCall, type CallAudit, createCallLog } from "./call-log.ts";
 export { type Log, type LogLevel, logLevels, openLog, openReserveLog, silentLog } from "./log.ts";
 export { createRateLimit, type RateLimit, type RateLimitOptions } from "./rate-limit.ts";
 export { logReadiness } from "./readiness-log.ts";

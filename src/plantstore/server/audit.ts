@@ -1,7 +1,8 @@
-import { type ContextKey, createContextKey, type ContextValues, type Interceptor } from "@connectrpc/connect";
+import { type ContextKey, createContextKey, type Interceptor } from "@connectrpc/connect";
 import { credentialRefusalOf, principalKey } from "@plantstore/operators/auth";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import type { CallAudit } from "@plantstore/operators/operations";
+import type { AuditedCall, CallAudit } from "@plantstore/operators/operations";
+import { policyOf } from "../service/index.ts";
 
 const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined);
 
@@ -19,9 +20,10 @@ export const rememberPlantId: Interceptor = (next) => (request) => {
 
 /**
  * Returns what the audit line of a call says: the caller, why its credential was refused if it was, and which plant the
- * call was about. The audit trail consists of refused credentials and of calls that named a plant.
+ * call was about. The audit trail consists of refused credentials and of calls that named a plant, of RPCs whose policy
+ * has a trail.
  */
-export function auditOf(contextValues: ContextValues, error: unknown): CallAudit {
+export function auditOf({ procedure, contextValues, error }: AuditedCall): CallAudit {
   const plantId = contextValues.get(plantIdKey);
   const principal = contextValues.get(principalKey);
   const refusal = credentialRefusalOf(error);
@@ -31,6 +33,7 @@ export function auditOf(contextValues: ContextValues, error: unknown): CallAudit
     ...(refusal !== undefined && { refusal: refusal.kind, reason: refusal.reason }),
   };
   if (plantId === undefined) return { trail: refusal && "refusals", fields };
+  const trail = procedure === undefined ? undefined : policyOf(procedure)?.trail;
   // As text: a JSON number that large is not read back exactly.
-  return { trail: "deletions", fields: { ...fields, plantId: String(plantId) } };
+  return { trail, fields: { ...fields, plantId: String(plantId) } };
 }

@@ -181,9 +181,9 @@ function createLogOfCalls(options: PlantServerOptions, log: Log): ReturnType<typ
 }
 
 function withFields(audit: typeof auditOf, logFields: NonNullable<PlantServerOptions["logFields"]>): typeof auditOf {
-  return (contextValues, error) => {
-    const { trail, fields } = audit(contextValues, error);
-    return { trail, fields: { ...fields, ...logFields(contextValues) } };
+  return (call) => {
+    const { trail, fields } = audit(call);
+    return { trail, fields: { ...fields, ...logFields(call.contextValues) } };
   };
 }
 

@@ -9,11 +9,18 @@ interface RpcPolicy {
   readonly successDescription: string;
   /** Whether the RPC accepts an `Idempotency-Key`. */
   readonly acceptsIdempotencyKey: boolean;
+  /** The part of the audit trail that has the calls of the RPC; `undefined` if they are in the log alone. */
+  readonly trail: "deletions" | undefined;
 }
 
 // The type requires a policy for every RPC; without one, any valid token could call it.
 const policies: Readonly<Record<keyof typeof PlantService.method, RpcPolicy>> = {
-  deletePlant: { scope: "plants:delete", successDescription: "The plant is deleted.", acceptsIdempotencyKey: true },
+  deletePlant: {
+    scope: "plants:delete",
+    successDescription: "The plant is deleted.",
+    acceptsIdempotencyKey: true,
+    trail: "deletions",
+  },
 };
 
 const byProcedure: ReadonlyMap<string, RpcPolicy> = new Map(

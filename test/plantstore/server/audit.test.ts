@@ -1,5 +1,9 @@
+import { create } from "@bufbuild/protobuf";
+import { createContextValues, type UnaryRequest } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../../src/operators/auth/index.ts";
+import { PlantService } from "../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { auditOf, rememberPlantId } from "../../../src/plantstore/server/audit.ts";
 import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
 import { startConfigured } from "../../support/server/start-configured.ts";
 import type { HttpAnswer } from "../../support/carriers/exchange.ts";
@@ -118,6 +122,30 @@ describe("the audit line", () => {
 
   test("is written for these calls, and for nothing else", () => {
     expect(log.lines().filter(({ msg }) => msg === "call")).toHaveLength(calls.length);
+  });
+});
+
+test.each([
+  { rpc: "DeletePlant", trail: "deletions" },
+  { rpc: "GetPlant", trail: undefined },
+])("a call of $rpc for a plant belongs to the trail of its policy: $trail", async ({ rpc, trail }) => {
+  const contextValues = createContextValues();
+  const request: UnaryRequest = {
+    service: PlantService,
+    method: PlantService.method.deletePlant,
+    stream: false,
+    message: create(PlantService.method.deletePlant.input, { id: plant }),
+    contextValues,
+    header: new Headers(),
+    requestMethod: "POST",
+    url: "",
+    signal: new AbortController().signal,
+  };
+  await rememberPlantId(() => Promise.reject(new Error("not read")))(request).catch(() => {});
+  const procedure = `/${PlantService.typeName}/${rpc}`;
+  expect(auditOf({ procedure, contextValues, error: undefined })).toEqual({
+    trail,
+    fields: { plantId: String(plant) },
   });
 });
 

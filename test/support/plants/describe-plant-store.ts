@@ -14,201 +14,217 @@ export interface OpenedStore extends AsyncDisposable {
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
-/**
- * The facts that hold for every {@link PlantStore}. `open` puts the given plants, and only those, into a store. Where an
- * idempotency key holds for one plant, rows about the same key for others are left out.
- */
+/** Opens a store that has the given plants, and only those. */
+type OpenStore = (plants: readonly bigint[]) => Promise<OpenedStore>;
+
+/** For what an idempotency key holds: where it is a plant, rows about the same key for others are left out. */
+type KeyHoldsFor = "the store" | "a plant";
+
+/** The names of the methods of a store. */
+type MethodName = {
+  [Name in keyof PlantStore]-?: PlantStore[Name] extends (...args: never[]) => unknown ? Name : never;
+}[keyof PlantStore];
+
+/** The tests of each method: one that has none does not compile, and one whose function has none fails. */
+const testsOf: Readonly<Record<MethodName, (open: OpenStore, keyHoldsFor: KeyHoldsFor) => void>> = {
+  delete: testDelete,
+  close: testClose,
+};
+
+/** The facts that hold for every {@link PlantStore}. */
 export function describePlantStore(
-  open: (plants: readonly bigint[]) => Promise<OpenedStore>,
-  { keyHoldsFor = "the store" }: { readonly keyHoldsFor?: "the store" | "a plant" } = {},
+  open: OpenStore,
+  { keyHoldsFor = "the store" }: { readonly keyHoldsFor?: KeyHoldsFor } = {},
 ): void {
+  describe("a plant store", () => {
+    for (const [method, tests] of Object.entries(testsOf)) describe(method, () => tests(open, keyHoldsFor));
+  });
+}
+
+function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
   const testOfStore = (name: string, run: () => Promise<void>): void => {
     if (keyHoldsFor === "the store") test(name, run);
   };
-  describe("a plant store", () => {
-    test("deletes the plant that is named and none of its neighbours", async () => {
-      const ids = [int64Min, -2n, -1n, 0n, 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, int64Max];
-      await using opened = await open(ids);
-      const left = new Set(ids);
-      for (const id of [0n, 2n ** 53n, -1n, int64Max, 1n, 2n ** 53n + 1n, int64Min, 2n ** 53n - 1n]) {
-        await expect(opened.store.delete(id, deleteCall())).resolves.toBe(true);
-        left.delete(id);
-        expect(await opened.plants()).toEqual([...left]);
-      }
-    });
+  test("deletes the plant that is named and none of its neighbours", async () => {
+    const ids = [int64Min, -2n, -1n, 0n, 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, int64Max];
+    await using opened = await open(ids);
+    const left = new Set(ids);
+    for (const id of [0n, 2n ** 53n, -1n, int64Max, 1n, 2n ** 53n + 1n, int64Min, 2n ** 53n - 1n]) {
+      await expect(opened.store.delete(id, deleteCall())).resolves.toBe(true);
+      left.delete(id);
+      expect(await opened.plants()).toEqual([...left]);
+    }
+  });
 
-    test("reports that a missing plant, and a repeated delete, deleted nothing", async () => {
-      await using opened = await open([1n, 3n]);
-      await expect(opened.store.delete(2n, deleteCall())).resolves.toBe(false);
-      expect(await opened.plants()).toEqual([1n, 3n]);
-      await opened.store.delete(1n, deleteCall());
+  test("reports that a missing plant, and a repeated delete, deleted nothing", async () => {
+    await using opened = await open([1n, 3n]);
+    await expect(opened.store.delete(2n, deleteCall())).resolves.toBe(false);
+    expect(await opened.plants()).toEqual([1n, 3n]);
+    await opened.store.delete(1n, deleteCall());
+    await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(false);
+    expect(await opened.plants()).toEqual([3n]);
+  });
+
+  test("has no plant beyond 64 bits, and does not take such an id for the one its lower bits spell", async () => {
+    await using opened = await open([1n, int64Min, int64Max]);
+    const ids = [2n ** 64n + 1n, 2n ** 63n, -(2n ** 63n) - 1n];
+    const outcomes = Promise.all([...ids, 1n].map((id) => opened.store.delete(id, deleteCall())));
+    await expect(outcomes).resolves.toEqual([false, false, false, true]);
+    expect(await opened.plants()).toEqual([int64Min, int64Max]);
+  });
+
+  test("lets exactly one of many concurrent deletes of a plant succeed", async () => {
+    await using opened = await open([7n]);
+    const outcomes = await Promise.all(Array.from({ length: 500 }, () => opened.store.delete(7n, deleteCall())));
+    expect(outcomes.filter((deleted) => deleted)).toHaveLength(1);
+  });
+
+  test("gives each of many concurrent deletes its own outcome", async () => {
+    const there = Array.from({ length: 3_000 }, (_, i) => BigInt(i * 2));
+    await using opened = await open(there);
+    // Odd ids were never there; every fourth stays.
+    const asked = Array.from({ length: 6_000 }, (_, i) => BigInt(i)).filter((id) => id % 4n !== 0n);
+    const outcomes = await Promise.all(asked.map((id) => opened.store.delete(id, deleteCall())));
+    expect(outcomes).toEqual(asked.map((id) => id % 2n === 0n));
+    expect(await opened.plants()).toEqual(there.filter((id) => id % 4n === 0n));
+  });
+
+  test("tells ids of all lengths apart that are deleted together", async () => {
+    const powers = [10n ** 14n, 10n ** 15n, 10n ** 16n, 2n ** 53n, 2n ** 62n];
+    const ids = powers.flatMap((power) => [power - 1n, power, power + 1n]).flatMap((id) => [id, -id]);
+    const asked = [0n, ...ids, int64Min, int64Max, int64Min + 1n, int64Max - 1n];
+    const there = asked.filter((_, i) => i % 3 !== 0).toSorted((a, b) => (a < b ? -1 : 1));
+    await using opened = await open([1n, ...there]);
+    // While the first is committed the others become one batch.
+    const outcomes = await Promise.all([1n, ...asked].map((id) => opened.store.delete(id, deleteCall())));
+    expect(outcomes).toEqual([true, ...asked.map((_, i) => i % 3 !== 0)]);
+    expect(await opened.plants()).toEqual([]);
+  });
+
+  describe("of calls with the same idempotency key", () => {
+    test("deletes for the first, and tells the same to those that repeat it", async () => {
+      await using opened = await open([1n, 2n]);
+      const call = deleteCall({ idempotencyKey: "key" });
+      for (let repeats = 0; repeats < 3; repeats++) await expect(opened.store.delete(1n, call)).resolves.toBe(true);
+      expect(await opened.plants()).toEqual([2n]);
+      // Without the key, or with another one, the plant is gone.
       await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(false);
-      expect(await opened.plants()).toEqual([3n]);
+      await expect(opened.store.delete(1n, deleteCall({ idempotencyKey: "KEY" }))).resolves.toBe(false);
     });
 
-    test("has no plant beyond 64 bits, and does not take such an id for the one its lower bits spell", async () => {
-      await using opened = await open([1n, int64Min, int64Max]);
-      const ids = [2n ** 64n + 1n, 2n ** 63n, -(2n ** 63n) - 1n];
-      const outcomes = Promise.all([...ids, 1n].map((id) => opened.store.delete(id, deleteCall())));
-      await expect(outcomes).resolves.toEqual([false, false, false, true]);
-      expect(await opened.plants()).toEqual([int64Min, int64Max]);
+    test.each([
+      { name: "the same plant by another subject", id: 1n, subject: "Ann" },
+      ...(keyHoldsFor === "a plant"
+        ? []
+        : [
+            { name: "another plant that is there", id: 2n, subject: "ann" },
+            { name: "another plant that is not there", id: 9n, subject: "ann" },
+            { name: "another plant by another subject", id: 2n, subject: "" },
+          ]),
+    ])("refuses $name, whose caller learns and deletes nothing", async ({ id, subject }) => {
+      await using opened = await open([1n, 2n]);
+      const first = deleteCall({ idempotencyKey: "key", subject: "ann" });
+      await opened.store.delete(1n, first);
+      const refused = await refusalOf(opened.store.delete(id, deleteCall({ idempotencyKey: "key", subject })));
+      expect(refused).toMatchObject({ code: Code.AlreadyExists });
+      expect(refused.rawMessage).toBe("the idempotency key belongs to another deletion");
+      await expect(opened.store.delete(1n, first)).resolves.toBe(true);
+      expect(await opened.plants()).toEqual([2n]);
     });
 
-    test("lets exactly one of many concurrent deletes of a plant succeed", async () => {
+    testOfStore("takes the key of a call that found no plant for unused", async () => {
+      await using opened = await open([1n]);
+      const call = deleteCall({ idempotencyKey: "key" });
+      await expect(opened.store.delete(9n, call)).resolves.toBe(false);
+      await expect(opened.store.delete(9n, call)).resolves.toBe(false);
+      await expect(opened.store.delete(1n, call)).resolves.toBe(true);
+      await expect(opened.store.delete(9n, call)).rejects.toMatchObject({ code: Code.AlreadyExists });
+    });
+
+    test("tells all that repeat it at once the same, and nobody else", async () => {
       await using opened = await open([7n]);
-      const outcomes = await Promise.all(Array.from({ length: 500 }, () => opened.store.delete(7n, deleteCall())));
-      expect(outcomes.filter((deleted) => deleted)).toHaveLength(1);
-    });
-
-    test("gives each of many concurrent deletes its own outcome", async () => {
-      const there = Array.from({ length: 3_000 }, (_, i) => BigInt(i * 2));
-      await using opened = await open(there);
-      // Odd ids were never there; every fourth stays.
-      const asked = Array.from({ length: 6_000 }, (_, i) => BigInt(i)).filter((id) => id % 4n !== 0n);
-      const outcomes = await Promise.all(asked.map((id) => opened.store.delete(id, deleteCall())));
-      expect(outcomes).toEqual(asked.map((id) => id % 2n === 0n));
-      expect(await opened.plants()).toEqual(there.filter((id) => id % 4n === 0n));
-    });
-
-    test("tells ids of all lengths apart that are deleted together", async () => {
-      const powers = [10n ** 14n, 10n ** 15n, 10n ** 16n, 2n ** 53n, 2n ** 62n];
-      const ids = powers.flatMap((power) => [power - 1n, power, power + 1n]).flatMap((id) => [id, -id]);
-      const asked = [0n, ...ids, int64Min, int64Max, int64Min + 1n, int64Max - 1n];
-      const there = asked.filter((_, i) => i % 3 !== 0).toSorted((a, b) => (a < b ? -1 : 1));
-      await using opened = await open([1n, ...there]);
-      // While the first is committed the others become one batch.
-      const outcomes = await Promise.all([1n, ...asked].map((id) => opened.store.delete(id, deleteCall())));
-      expect(outcomes).toEqual([true, ...asked.map((_, i) => i % 3 !== 0)]);
+      const keys = Array.from({ length: 500 }, (_, i) => `key-${i % 5}`);
+      const outcomes = await Promise.all(
+        keys.map((idempotencyKey) => opened.store.delete(7n, deleteCall({ idempotencyKey }))),
+      );
+      const [first] = keys.filter((_, i) => outcomes[i]);
+      expect(outcomes).toEqual(keys.map((key) => key === first));
       expect(await opened.plants()).toEqual([]);
     });
 
-    describe("of calls with the same idempotency key", () => {
-      test("deletes for the first, and tells the same to those that repeat it", async () => {
-        await using opened = await open([1n, 2n]);
-        const call = deleteCall({ idempotencyKey: "key" });
-        for (let repeats = 0; repeats < 3; repeats++) await expect(opened.store.delete(1n, call)).resolves.toBe(true);
-        expect(await opened.plants()).toEqual([2n]);
-        // Without the key, or with another one, the plant is gone.
-        await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(false);
-        await expect(opened.store.delete(1n, deleteCall({ idempotencyKey: "KEY" }))).resolves.toBe(false);
-      });
+    testOfStore("deletes one plant of the many that it is asked for at once", async () => {
+      const ids = Array.from({ length: 60 }, (_, i) => BigInt(i));
+      await using opened = await open([...ids, 100n]);
+      const before = opened.store.delete(100n, deleteCall());
+      const call = deleteCall({ idempotencyKey: "key" });
+      const outcomes = await Promise.allSettled(ids.map((id) => opened.store.delete(id, call)));
+      await before;
+      const left = await opened.plants();
+      expect(left).toHaveLength(ids.length - 1);
+      const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) };
+      expect(outcomes).toEqual(ids.map((id) => (left.includes(id) ? refused : { status: "fulfilled", value: true })));
+    });
 
-      test.each([
-        { name: "the same plant by another subject", id: 1n, subject: "Ann" },
-        ...(keyHoldsFor === "a plant"
-          ? []
-          : [
-              { name: "another plant that is there", id: 2n, subject: "ann" },
-              { name: "another plant that is not there", id: 9n, subject: "ann" },
-              { name: "another plant by another subject", id: 2n, subject: "" },
-            ]),
-      ])("refuses $name, whose caller learns and deletes nothing", async ({ id, subject }) => {
-        await using opened = await open([1n, 2n]);
-        const first = deleteCall({ idempotencyKey: "key", subject: "ann" });
-        await opened.store.delete(1n, first);
-        const refused = await refusalOf(opened.store.delete(id, deleteCall({ idempotencyKey: "key", subject })));
-        expect(refused).toMatchObject({ code: Code.AlreadyExists });
-        expect(refused.rawMessage).toBe("the idempotency key belongs to another deletion");
-        await expect(opened.store.delete(1n, first)).resolves.toBe(true);
-        expect(await opened.plants()).toEqual([2n]);
-      });
+    testOfStore("deletes the one plant that is there of two that it is asked for at once", async () => {
+      await using opened = await open([1n, 2n]);
+      const before = opened.store.delete(1n, deleteCall());
+      const call = deleteCall({ idempotencyKey: "key" });
+      const outcomes = Promise.allSettled([9n, 2n].map((id) => opened.store.delete(id, call)));
+      await before;
+      // Found missing before, or refused after.
+      const absent = expect.toBeOneOf([
+        { status: "fulfilled", value: false },
+        { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) },
+      ]);
+      expect(await outcomes).toEqual([absent, { status: "fulfilled", value: true }]);
+      expect(await opened.plants()).toEqual([]);
+    });
 
-      testOfStore("takes the key of a call that found no plant for unused", async () => {
-        await using opened = await open([1n]);
-        const call = deleteCall({ idempotencyKey: "key" });
-        await expect(opened.store.delete(9n, call)).resolves.toBe(false);
-        await expect(opened.store.delete(9n, call)).resolves.toBe(false);
-        await expect(opened.store.delete(1n, call)).resolves.toBe(true);
-        await expect(opened.store.delete(9n, call)).rejects.toMatchObject({ code: Code.AlreadyExists });
-      });
-
-      test("tells all that repeat it at once the same, and nobody else", async () => {
-        await using opened = await open([7n]);
-        const keys = Array.from({ length: 500 }, (_, i) => `key-${i % 5}`);
-        const outcomes = await Promise.all(
-          keys.map((idempotencyKey) => opened.store.delete(7n, deleteCall({ idempotencyKey }))),
+    test("gives each of many concurrent calls with and without keys its own outcome", async () => {
+      const there = Array.from({ length: 1_500 }, (_, i) => BigInt(i * 2));
+      await using opened = await open(there);
+      const asked = Array.from({ length: 3_000 }, (_, i) => BigInt(i));
+      const ask = (): Promise<unknown> =>
+        Promise.all(
+          asked.map((id) =>
+            opened.store.delete(id, deleteCall(id % 3n === 0n ? {} : { idempotencyKey: `key-${String(id)}` })),
+          ),
         );
-        const [first] = keys.filter((_, i) => outcomes[i]);
-        expect(outcomes).toEqual(keys.map((key) => key === first));
-        expect(await opened.plants()).toEqual([]);
-      });
-
-      testOfStore("deletes one plant of the many that it is asked for at once", async () => {
-        const ids = Array.from({ length: 60 }, (_, i) => BigInt(i));
-        await using opened = await open([...ids, 100n]);
-        const before = opened.store.delete(100n, deleteCall());
-        const call = deleteCall({ idempotencyKey: "key" });
-        const outcomes = await Promise.allSettled(ids.map((id) => opened.store.delete(id, call)));
-        await before;
-        const left = await opened.plants();
-        expect(left).toHaveLength(ids.length - 1);
-        const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) };
-        expect(outcomes).toEqual(ids.map((id) => (left.includes(id) ? refused : { status: "fulfilled", value: true })));
-      });
-
-      testOfStore("deletes the one plant that is there of two that it is asked for at once", async () => {
-        await using opened = await open([1n, 2n]);
-        const before = opened.store.delete(1n, deleteCall());
-        const call = deleteCall({ idempotencyKey: "key" });
-        const outcomes = Promise.allSettled([9n, 2n].map((id) => opened.store.delete(id, call)));
-        await before;
-        // Found missing before, or refused after.
-        const absent = expect.toBeOneOf([
-          { status: "fulfilled", value: false },
-          { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) },
-        ]);
-        expect(await outcomes).toEqual([absent, { status: "fulfilled", value: true }]);
-        expect(await opened.plants()).toEqual([]);
-      });
-
-      test("gives each of many concurrent calls with and without keys its own outcome", async () => {
-        const there = Array.from({ length: 1_500 }, (_, i) => BigInt(i * 2));
-        await using opened = await open(there);
-        const asked = Array.from({ length: 3_000 }, (_, i) => BigInt(i));
-        const ask = (): Promise<unknown> =>
-          Promise.all(
-            asked.map((id) =>
-              opened.store.delete(id, deleteCall(id % 3n === 0n ? {} : { idempotencyKey: `key-${String(id)}` })),
-            ),
-          );
-        expect(await ask()).toEqual(asked.map((id) => id % 2n === 0n));
-        expect(await opened.plants()).toEqual([]);
-        // Those with keys are told the same again.
-        expect(await ask()).toEqual(asked.map((id) => id % 2n === 0n && id % 3n !== 0n));
-      });
-
-      test("keeps every key as it is", async () => {
-        const keys = ['a"b\\c,{}', "NULL", "null", "{}", "'; --", "k".repeat(128)];
-        const ids = keys.map((_, i) => BigInt(i));
-        const alone = ids.map((id) => id + 100n);
-        await using opened = await open([...ids, ...alone, 200n]);
-        const before = opened.store.delete(200n, deleteCall());
-        const calls = keys.map((idempotencyKey) => deleteCall({ idempotencyKey }));
-        const withKeys = (): Promise<boolean[]> =>
-          Promise.all(calls.map((call, i) => opened.store.delete(BigInt(i), call)));
-        // In one batch, with deletions without a key and with the same calls again.
-        const outcomes = [
-          withKeys(),
-          Promise.all(alone.map((id) => opened.store.delete(id, deleteCall()))),
-          withKeys(),
-        ];
-        await before;
-        await expect(Promise.all(outcomes)).resolves.toEqual(outcomes.map(() => keys.map(() => true)));
-        await expect(withKeys()).resolves.toEqual(keys.map(() => true));
-      });
+      expect(await ask()).toEqual(asked.map((id) => id % 2n === 0n));
+      expect(await opened.plants()).toEqual([]);
+      // Those with keys are told the same again.
+      expect(await ask()).toEqual(asked.map((id) => id % 2n === 0n && id % 3n !== 0n));
     });
 
-    test("has no problem until it is closed, finishes then what it took, and takes no more", async () => {
-      await using opened = await open([1n, 2n, 3n]);
-      expect(opened.store.problem).toBeUndefined();
-      const taken = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));
-      await opened.store.close();
-      expect(opened.store.problem).toMatch(/closed/);
-      const refused = await refusalOf(opened.store.delete(3n, deleteCall()));
-      expect(refused).toMatchObject({ code: Code.Unavailable });
-      await expect(taken).resolves.toEqual([true, true, false]);
-      // A second time without harm.
-      await expect(opened.store.close()).resolves.toBeUndefined();
+    test("keeps every key as it is", async () => {
+      const keys = ['a"b\\c,{}', "NULL", "null", "{}", "'; --", "k".repeat(128)];
+      const ids = keys.map((_, i) => BigInt(i));
+      const alone = ids.map((id) => id + 100n);
+      await using opened = await open([...ids, ...alone, 200n]);
+      const before = opened.store.delete(200n, deleteCall());
+      const calls = keys.map((idempotencyKey) => deleteCall({ idempotencyKey }));
+      const withKeys = (): Promise<boolean[]> =>
+        Promise.all(calls.map((call, i) => opened.store.delete(BigInt(i), call)));
+      // In one batch, with deletions without a key and with the same calls again.
+      const outcomes = [withKeys(), Promise.all(alone.map((id) => opened.store.delete(id, deleteCall()))), withKeys()];
+      await before;
+      await expect(Promise.all(outcomes)).resolves.toEqual(outcomes.map(() => keys.map(() => true)));
+      await expect(withKeys()).resolves.toEqual(keys.map(() => true));
     });
+  });
+}
+
+function testClose(open: OpenStore): void {
+  test("has no problem until it is closed, finishes then what it took, and takes no more", async () => {
+    await using opened = await open([1n, 2n, 3n]);
+    expect(opened.store.problem).toBeUndefined();
+    const taken = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));
+    await opened.store.close();
+    expect(opened.store.problem).toMatch(/closed/);
+    const refused = await refusalOf(opened.store.delete(3n, deleteCall()));
+    expect(refused).toMatchObject({ code: Code.Unavailable });
+    await expect(taken).resolves.toEqual([true, true, false]);
+    // A second time without harm.
+    await expect(opened.store.close()).resolves.toBeUndefined();
   });
 }
