@@ -11,7 +11,8 @@ import { openLog, openSqliteStore, openTokenVerifier, type PlantParts, servePlan
  * Creates a server of node:http2 with the same routes, interceptors and store as the plant store's own server.
  *
  * Connect's adapter serves gRPC, gRPC-Web and Connect; the gateway serves what the adapter does not know, which is REST.
- * It needs TLS: without it, node:http2 does not accept HTTP/1.1.
+ * It needs TLS: without it, node:http2 does not accept HTTP/1.1. Of two `Authorization` fields, node passes on the
+ * first alone, which then decides; the plant store's own server refuses such a request.
  */
 export function createConnectNodeServer(parts: PlantParts, tls: SecureServerOptions): Http2SecureServer {
   const plants = servePlants(parts);

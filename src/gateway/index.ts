@@ -34,7 +34,6 @@ export {
   type EndpointAnswer,
   type EndpointRequest,
   type FaultyRequest,
-  idempotencyFieldKey,
   type OnFault,
   type ServingOptions,
 } from "./calls/index.ts";

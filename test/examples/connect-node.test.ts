@@ -9,6 +9,7 @@ import { type Situation, situations } from "../contract/situations.ts";
 import { createCertificate } from "../support/carriers/certificate.ts";
 import {
   type Address,
+  type Field,
   fieldValue,
   type HttpAnswer,
   type HttpRequest,
@@ -19,7 +20,7 @@ import { type Http2Connection, openHttp2 } from "../support/carriers/http2-conne
 import { readOutcome, readWebTrailer } from "../support/gateway/outcome.ts";
 import { carriages, deletePlantRequest, type WireFormat, wireFormats } from "../support/gateway/wire-format.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
-import { authorized, testVerifier } from "../support/server/plant-server.ts";
+import { authorized, bearer, testVerifier, tokens } from "../support/server/plant-server.ts";
 
 const certificate = createCertificate("localhost");
 const client = { ca: certificate.cert, servername: "localhost" };
@@ -84,6 +85,20 @@ describe("the plant store on connect-node", () => {
     expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
     expect(plants.has(plant)).toBe(code !== "ok");
   });
+
+  test.each(carriages.filter(({ format }) => ["connect-json", "grpc"].includes(format.name)))(
+    "decides by the first of two Authorization fields, the only one that node passes on: $name",
+    async ({ format, httpVersion }) => {
+      const plant = 2_000_000n;
+      const unknown = bearer(tokens.unknown);
+      plants.add(plant);
+      const ask = async (first: Field, second: Field): Promise<number> =>
+        readOutcome(format, await exchange(httpVersion, deletePlantRequest(format, plant, [first, second]))).code;
+      expect(await ask(unknown, authorized)).toBe(codes.unauthenticated.number);
+      expect(plants.has(plant)).toBe(true);
+      expect(await ask(authorized, unknown)).toBe(0);
+    },
+  );
 
   test.each(["connect-json", "grpc", "grpc-web"] as const)(
     "makes two calls with one idempotency key a single deletion over %s",

@@ -1,4 +1,4 @@
-import { type ConnectError, type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
+import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { Exchange, HeaderReader, Peer } from "../carriers/index.ts";
 import type { ProtocolName } from "../protocols/index.ts";
 
@@ -68,14 +68,6 @@ export interface AdmitRequest extends Pick<
    */
   addToAnswer(name: string, value: string): void;
 }
-
-/**
- * The key under which context values hold the `Idempotency-Key` field of a request as it was sent
- * (draft-ietf-httpapi-idempotency-key-header); its value is `undefined` if there was none.
- */
-export const idempotencyFieldKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined, {
-  description: "Idempotency-Key field",
-});
 
 /**
  * Decides on a request by its header alone. Runs exactly once per request, before anything is answered and before a

@@ -20,5 +20,4 @@ export {
   type AdmitRequest,
   type AnsweredRequest,
   type FaultyRequest,
-  idempotencyFieldKey,
 } from "./hooks.ts";

@@ -15,7 +15,6 @@ import type { UnaryTarget } from "../protocols/index.ts";
 import { CallView } from "./call-view.ts";
 import { answerPreflight } from "./cors.ts";
 import { type Endpoint, type EndpointAnswer, EndpointExchange } from "./endpoint.ts";
-import { idempotencyFieldKey } from "./hooks.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedCall, ServedRequest, serverOf } from "./request.ts";
 import { findTarget, type Target } from "./routes.ts";
@@ -48,8 +47,6 @@ export function serve(
 function announce(request: ServedRequest): void {
   const exchange = exchangeOf(request);
   const { onRequest, routes } = serverOf(request);
-  const { idempotencyKey } = exchange.common;
-  if (idempotencyKey !== null) request.contextValues.set(idempotencyFieldKey, idempotencyKey);
   if (onRequest !== undefined) onRequest(request);
   if (routes.cors !== undefined && answerPreflight(exchange, routes.cors)) return request.settle(undefined);
   admit(request);

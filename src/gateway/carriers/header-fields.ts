@@ -106,7 +106,6 @@ export class CommonHeaderFields {
   grpcTimeout: string | null = null;
   grpcEncoding: string | null = null;
   grpcAcceptEncoding: string | null = null;
-  idempotencyKey: string | null = null;
   xRequestId: string | null = null;
   xServerTimeout: string | null = null;
 

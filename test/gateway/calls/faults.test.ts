@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type GatewayOptions, idempotencyFieldKey } from "../../../src/gateway/index.ts";
+import type { GatewayOptions } from "../../../src/gateway/index.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../support/carriers/exchange.ts";
 import { grpcHeader } from "../../support/carriers/grpc-frames.ts";
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../support/carriers/http2-frames.ts";
@@ -22,6 +22,7 @@ const water: HttpRequest = {
   header: [json],
   body: Buffer.from('{"unknown":1}'),
 };
+const tenantKey = createContextKey<string | undefined>(undefined);
 const both: readonly HttpVersion[] = ["1.1", "2"];
 
 interface Fault {
@@ -155,10 +156,11 @@ describe("a fault is reported with its procedure, its context values and", () =>
   )("$name", async ({ header = [], onError, want }) => {
     const seen: unknown[] = [];
     const onFault: GatewayOptions["onFault"] = (_, what, request) =>
-      seen.push([what, request?.procedure, request?.requestId, request?.contextValues.get(idempotencyFieldKey)]);
-    const request = { ...water, header: [...water.header, ["idempotency-key", "k"] as const, ...header] };
+      seen.push([what, request?.procedure, request?.requestId, request?.contextValues.get(tenantKey)]);
+    const request = { ...water, header: [...water.header, ...header] };
+    const onRequest: GatewayOptions["onRequest"] = ({ contextValues }) => void contextValues.set(tenantKey, "k");
     for (const options of [{}, { admit: throws(failure) }]) {
-      const more = onError === undefined ? options : { ...options, onError };
+      const more = { onRequest, ...options, ...(onError && { onError }) };
       await using greenhouse = await startGreenhouse({ waterBed: throws(failure) }, { ...more, onFault });
       await exchange(greenhouse.address, "1.1", { ...request, body: Buffer.of() });
     }

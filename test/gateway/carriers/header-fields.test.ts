@@ -46,7 +46,6 @@ describe("the common fields", () => {
     "grpc-timeout",
     "grpc-encoding",
     "grpc-accept-encoding",
-    "idempotency-key",
     "x-server-timeout",
   ])("hold %s and nothing else, when nothing else is sent", (name) => {
     const held = Object.entries(new CommonHeaderFields([name, "1"])).filter(([, value]) => typeof value === "string");

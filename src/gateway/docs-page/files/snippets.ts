@@ -2,17 +2,7 @@
 // shells keep a history of commands, and programs are shared.
 import { element } from "./element.js";
 import { choose } from "./inputs.js";
-import type { ApiRequest } from "./request.js";
-
-/** A request, also as the messages of its RPC. */
-export interface Call {
-  readonly request: ApiRequest;
-  readonly needsToken: boolean;
-  readonly isStream: boolean;
-  readonly baseUrl: string;
-  readonly procedure: string | undefined;
-  readonly messages: readonly string[];
-}
+import { type Call, writeBuf, writeCurl, writeGrpcurl } from "./shell-commands.js";
 
 const writers: Readonly<Record<string, (call: Call) => string>> = {
   curl: writeCurl,
@@ -70,14 +60,6 @@ function isFor(name: string, { procedure, request, baseUrl }: Call): boolean {
   const hasMessages = procedure !== undefined && !(request.body instanceof File);
   // grpcurl cannot be given a path before that of the RPC.
   return hasMessages && (name === "buf" || new URL(baseUrl).pathname === "/");
-}
-
-function writeCurl({ request: { method, url, headers, body }, needsToken, isStream }: Call): string {
-  const parts = [`curl -i${isStream ? "N" : ""}`, `-X ${method}`];
-  if (needsToken) parts.push('-H "Authorization: Bearer $TOKEN"');
-  parts.push(...headers.map((field) => `-H ${quote(field.join(": "))}`));
-  if (body !== undefined) parts.push(`--data-binary ${quote(typeof body === "string" ? body : `@${body.name}`)}`);
-  return [...parts, quote(url)].join(" \\\n  ");
 }
 
 function writeFetch({ request: { method, url, headers, body }, needsToken, isStream }: Call): string {
@@ -146,29 +128,4 @@ function writeGo({ request: { method, url, headers, body }, needsToken }: Call):
     "\tio.Copy(os.Stdout, response.Body)",
     "}",
   ].join("\n");
-}
-
-function writeGrpcurl({ baseUrl, procedure = "", messages, needsToken }: Call): string {
-  const { protocol, hostname, port } = new URL(baseUrl);
-  const isPlain = protocol === "http:";
-  return [
-    isPlain ? "grpcurl -plaintext" : "grpcurl",
-    ...(needsToken ? ['-H "Authorization: Bearer $TOKEN"'] : []),
-    `-d ${quote(messages.join("\n"))}`,
-    `${hostname}:${port || (isPlain ? "80" : "443")} ${procedure.slice(1)}`,
-  ].join(" \\\n  ");
-}
-
-function writeBuf({ baseUrl, procedure = "", messages, needsToken }: Call): string {
-  return [
-    "buf curl --protocol grpc",
-    ...(baseUrl.startsWith("http:") ? ["--http2-prior-knowledge"] : []),
-    ...(needsToken ? ["--reflect-header '*'", '-H "Authorization: Bearer $TOKEN"'] : []),
-    `-d ${quote(messages.join("\n"))}`,
-    `${baseUrl}${procedure}`,
-  ].join(" \\\n  ");
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

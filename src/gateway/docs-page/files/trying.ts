@@ -6,7 +6,8 @@ import type { Input } from "./filled-in.js";
 import { acceptInputs, bodyInputs, type Inputs, parameterInputs } from "./inputs.js";
 import { requestOf, send } from "./request.js";
 import { messagesOf } from "./rpc.js";
-import { type Call, snippetBox } from "./snippets.js";
+import type { Call } from "./shell-commands.js";
+import { snippetBox } from "./snippets.js";
 
 /** Shows the form that sends an operation, the answer, and the same request as a program. */
 export function showTrying(

@@ -1,0 +1,54 @@
+// A request as a command for a POSIX shell. Everything that is not written here is one word of it, whatever characters it
+// has: names come from descriptors, which another server may have sent.
+import type { ApiRequest } from "./request.js";
+
+/** A request, also as the messages of its RPC. */
+export interface Call {
+  readonly request: ApiRequest;
+  readonly needsToken: boolean;
+  readonly isStream: boolean;
+  readonly baseUrl: string;
+  readonly procedure: string | undefined;
+  readonly messages: readonly string[];
+}
+
+/** Returns a command of curl. */
+export function writeCurl({ request: { method, url, headers, body }, needsToken, isStream }: Call): string {
+  const parts = [`curl -i${isStream ? "N" : ""}`, `-X ${word(method)}`];
+  if (needsToken) parts.push('-H "Authorization: Bearer $TOKEN"');
+  parts.push(...headers.map((field) => `-H ${quote(field.join(": "))}`));
+  if (body !== undefined) parts.push(`--data-binary ${quote(typeof body === "string" ? body : `@${body.name}`)}`);
+  return [...parts, quote(url)].join(" \\\n  ");
+}
+
+/** Returns a command of grpcurl. */
+export function writeGrpcurl({ baseUrl, procedure = "", messages, needsToken }: Call): string {
+  const { protocol, hostname, port } = new URL(baseUrl);
+  const isPlain = protocol === "http:";
+  return [
+    isPlain ? "grpcurl -plaintext" : "grpcurl",
+    ...(needsToken ? ['-H "Authorization: Bearer $TOKEN"'] : []),
+    `-d ${quote(messages.join("\n"))}`,
+    `${word(`${hostname}:${port || (isPlain ? "80" : "443")}`)} ${word(procedure.slice(1))}`,
+  ].join(" \\\n  ");
+}
+
+/** Returns a command of `buf curl`. */
+export function writeBuf({ baseUrl, procedure = "", messages, needsToken }: Call): string {
+  return [
+    "buf curl --protocol grpc",
+    ...(baseUrl.startsWith("http:") ? ["--http2-prior-knowledge"] : []),
+    ...(needsToken ? ["--reflect-header '*'", '-H "Authorization: Bearer $TOKEN"'] : []),
+    `-d ${quote(messages.join("\n"))}`,
+    word(`${baseUrl}${procedure}`),
+  ].join(" \\\n  ");
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Returns a word of the shell that stands for this text, in quotes only where it needs them. */
+function word(text: string): string {
+  return /^[\w./:@-]+$/.test(text) ? text : quote(text);
+}
