@@ -1,10 +1,11 @@
 import { credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createPlants, type DeleteOutcome } from "../../src/plantstore/client/index.ts";
+import { createPlants, type DeleteOutcome, PlantsError } from "../../src/plantstore/client/index.ts";
 import {
   migratePlants,
   openPlantDatabase,
   openPlantStore,
+  openSqliteStore,
   type PlantLocation,
 } from "../../src/plantstore/plants/index.ts";
 import { startLossyProxy } from "../support/carriers/lossy-proxy.ts";
@@ -26,8 +27,14 @@ const callsAtOnce = 256;
 /** Bytes of a connection between two cuts, at most: as many as bring the answers to the calls in flight. */
 const bytesMax = 4_096;
 
+/** The same where each connection has one call at a time. */
+const unkeyedBytesMax = 512;
+
 /** Plants of a round, after which the tables are looked at. Each is asked for some ten times. */
 const plantsOfRound = BigInt(Math.min(20_000, Math.max(2_000, Math.ceil(lostReplies / 10))));
+
+/** Calls without an idempotency key, each for a plant of its own. */
+const unkeyedCalls = 2_500;
 
 let postgres: PostgresServer;
 beforeAll(async () => {
@@ -98,3 +105,36 @@ describe.each(["sqlite", "postgres"] as const)("over connections that break, wit
     },
   );
 });
+
+test(
+  `no call without an idempotency key is told "not found" about its own deletion, in ${unkeyedCalls} calls over connections that break`,
+  { timeout: 120_000 },
+  async () => {
+    using folder = createTempFolder();
+    const store = await openSqliteStore({
+      file: folder.file("plants.db"),
+      plantsWhenCreated: { first: 1n, last: BigInt(unkeyedCalls) },
+    });
+    await using server = await startPlantServer({ store });
+    const dice = new Dice(testSeed);
+    const outcomes = new Map<string, number>();
+    const ids = Array.from({ length: unkeyedCalls }, (_, i) => BigInt(i + 1)).values();
+    await Promise.all(
+      Array.from({ length: connections }, async () => {
+        await using proxy = await startLossyProxy(server.address);
+        const address = proxy.target;
+        const client = createPlants({ address, token: tokens.good, credentials: credentials.createInsecure() });
+        for (const id of ids) {
+          if (!proxy.isArmed) proxy.cutAfter(dice.roll(unkeyedBytesMax));
+          const outcome = await client
+            .delete(id, { idempotencyKey: null })
+            .catch((error) => (error instanceof PlantsError ? error.code : String(error)));
+          outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+        }
+        client.close();
+      }),
+    );
+    expect([...outcomes.keys()].toSorted()).toEqual(["UNAVAILABLE", "deleted"]);
+    expect(outcomes.get("UNAVAILABLE")).toBeGreaterThan(unkeyedCalls / 20);
+  },
+);

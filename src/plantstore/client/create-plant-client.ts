@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import {
+  Channel,
   type ChannelCredentials,
+  type ClientOptions,
   credentials,
   type Interceptor,
   InterceptingCall,
@@ -30,8 +32,8 @@ const [, service, method] = path.split("/");
 // gRFC A6. UNAVAILABLE means "not now", and so does RESOURCE_EXHAUSTED from this server: too many calls a second, or too
 // many deletions that wait. AIP-194 repeats the latter only where it soon passes, and the server says when
 // (`grpc-retry-pushback-ms`), for which grpc-js waits. A message that is too large would have that code as well, but one
-// id never is. Deleting is idempotent, so repeating it does no harm; and since all attempts carry one idempotency key, a
-// second one gets the response of a first whose response was lost.
+// id never is. All attempts carry one idempotency key, so a second one gets the response of a first whose response was
+// lost.
 //
 // grpc-js also makes RESOURCE_EXHAUSTED of HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to
 // slow down without saying for how long. A retry policy goes by the code alone, so such a call is repeated as well: after
@@ -56,7 +58,8 @@ const serviceConfig = JSON.stringify({
  * Creates a client that sends the token with every call, and an idempotency key with every deletion, which it retries
  * where the server could not accept it, after the wait that it asks for or, if it asks for none, 0.1 s, doubled each
  * time: up to four attempts within the deadline of the call. The key is a new one, unless the metadata of the call has
- * an `idempotency-key`; an empty one there sends none.
+ * an `idempotency-key`. An empty one there sends none; then there is one attempt, because the server would report a plant
+ * that a lost attempt has deleted as not found.
  *
  * Give each call a deadline; without one it waits as long as the server does. Close the client when it is no longer
  * needed.
@@ -72,14 +75,31 @@ const serviceConfig = JSON.stringify({
  * ```
  */
 export function createPlantClient(options: PlantClientOptions): PlantServiceClient {
-  return new PlantServiceClient(options.address, options.credentials ?? credentials.createSsl(), {
+  const { address, credentials: security = credentials.createSsl() } = options;
+  // grpc-js decides by the channel whether a call is retried. This one also ignores a retry policy of the DNS (gRFC A2).
+  // What the server has not processed (RFC 9113 §8.7) it sends again nevertheless.
+  const unretried = new Channel(address, security, { "grpc.enable_retries": 0 });
+  const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
+    call.methodDefinition.path === path && sendsNoKey(call.metadata) ? { ...call, channel: unretried } : call;
+  const client = new PlantServiceClient(address, security, {
     interceptors: [sendIdempotencyKey, bearer(options.token)],
+    callInvocationTransformer: withoutRetries,
     "grpc.service_config": serviceConfig,
   });
+  const close = (): void => {
+    PlantServiceClient.prototype.close.call(client);
+    unretried.close();
+  };
+  return Object.assign(client, { close });
 }
 
 /** The metadata that carries the key. */
 export const idempotencyKeyName = "idempotency-key";
+
+/** Whether a call is to be sent without a key: an empty one is not a key, which has two quotes at least. */
+function sendsNoKey(metadata: Metadata): boolean {
+  return metadata.get(idempotencyKeyName)[0] === "";
+}
 
 /** Writes a key as metadata: a structured-field string (RFC 9651 §4.1.6), which has double quotes. */
 export function quoteIdempotencyKey(key: string): string {
@@ -94,10 +114,9 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
     start: (given, listener, next) => {
       // A copy, because the caller may use the object for another call.
       const metadata = given.clone();
-      const [key] = metadata.get(idempotencyKeyName);
-      if (key === undefined) metadata.set(idempotencyKeyName, quoteIdempotencyKey(randomUUID()));
-      // Not a key, which has two quotes at least, but the caller's wish to send none.
-      else if (key === "") metadata.remove(idempotencyKeyName);
+      if (sendsNoKey(metadata)) metadata.remove(idempotencyKeyName);
+      else if (metadata.get(idempotencyKeyName).length === 0)
+        metadata.set(idempotencyKeyName, quoteIdempotencyKey(randomUUID()));
       next(metadata, listener);
     },
   });

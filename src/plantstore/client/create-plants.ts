@@ -23,8 +23,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /**
    * Makes this call and all others with the same key one deletion, for a program that repeats a call that had no
-   * outcome: 1 to 128 printable ASCII characters, such as a UUID, for one plant alone. With `null` no key is sent, and
-   * each attempt is a deletion of its own. Default: a new key for each call, shared by its attempts.
+   * outcome: 1 to 128 printable ASCII characters, such as a UUID, for one plant alone. Default: a new key for each call,
+   * shared by its attempts.
+   *
+   * With `null` no key is sent and the call is not retried: it rejects where the outcome is unknown, and a program that
+   * repeats it may get "not-found" for a plant that the first call has deleted.
    */
   readonly idempotencyKey?: string | null;
 }
@@ -35,7 +38,8 @@ export type DeleteOutcome = "deleted" | "not-found";
 /** The plants of a server, over gRPC. */
 export interface Plants {
   /**
-   * Deletes one plant. Attempts that the server could not take are repeated within the timeout, which is safe.
+   * Deletes one plant. Attempts that the server could not accept, or whose response was lost, are repeated within the
+   * timeout, with the same idempotency key; without a key there is one attempt.
    *
    * @throws PlantsError for every other end of the call
    */
@@ -50,22 +54,25 @@ export class PlantsError extends Error {
   /** The code of gRPC, by its name. */
   readonly code: keyof typeof status;
 
-  constructor(code: keyof typeof status, details: string, cause: unknown) {
-    const advice = adviceByCode[code];
+  constructor(code: keyof typeof status, details: string, cause: unknown, isKeyed = true) {
+    const advice = adviceByCode(isKeyed ? repeatable : unrepeatable)[code];
     super(`${code}: ${details}${advice === undefined ? "" : `; ${advice}`}`, { cause });
     this.code = code;
   }
 }
 
-const adviceByCode: Partial<Record<keyof typeof status, string>> = {
+const repeatable = "the plant may be deleted, and repeating is safe";
+const unrepeatable = "the plant may be deleted, and without an idempotency key a repeated call would not find it";
+
+const adviceByCode = (ofUnknownOutcome: string): Partial<Record<keyof typeof status, string>> => ({
   UNAUTHENTICATED: "give a token that the server knows and that has not expired",
   PERMISSION_DENIED: "give a token with the scope plants:delete",
-  UNAVAILABLE: "check the address, and whether the server has TLS; the plant may be deleted, and repeating is safe",
-  DEADLINE_EXCEEDED: "the plant may be deleted, and repeating is safe; timeoutMs allows more time",
-  CANCELLED: "the plant may be deleted, and repeating is safe",
+  UNAVAILABLE: `check the address, and whether the server has TLS; ${ofUnknownOutcome}`,
+  DEADLINE_EXCEEDED: `${ofUnknownOutcome}; timeoutMs allows more time`,
+  CANCELLED: ofUnknownOutcome,
   RESOURCE_EXHAUSTED: "repeat it later",
   ALREADY_EXISTS: "give each plant an idempotency key of its own",
-};
+});
 
 /**
  * Creates a client whose calls are promises with a deadline. Close it when it is no longer needed.
@@ -91,7 +98,7 @@ export function createPlants({ timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...
           signal?.removeEventListener("abort", cancel);
           if (error === null) resolve("deleted");
           else if (error.code === status.NOT_FOUND) resolve("not-found");
-          else reject(toPlantsError(error));
+          else reject(toPlantsError(error, idempotencyKey !== null));
         });
         const cancel = (): void => call.cancel();
         if (signal?.aborted === true) cancel();
@@ -120,9 +127,9 @@ function invalidArgument(details: string): PlantsError {
   return new PlantsError("INVALID_ARGUMENT", details, undefined);
 }
 
-function toPlantsError(error: ServiceError): PlantsError {
+function toPlantsError(error: ServiceError, isKeyed: boolean): PlantsError {
   const [name = ""] = Object.entries(status).find(([, code]) => code === error.code) ?? [];
-  return new PlantsError(isCodeName(name) ? name : "UNKNOWN", error.details, error);
+  return new PlantsError(isCodeName(name) ? name : "UNKNOWN", error.details, error, isKeyed);
 }
 
 function isCodeName(name: string): name is keyof typeof status {

@@ -87,7 +87,7 @@ test.each<{ name: string; answer: (attempt: number) => Promise<boolean>; want: {
   expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
 });
 
-test("every attempt of a call has the same idempotency key, and every call another", async () => {
+test("every attempt of a call has the same idempotency key, every call another, and a call without one is not retried", async () => {
   const keys: (string | undefined)[] = [];
   const store = fakeStore({
     delete: (_, { idempotencyKey }) => {
@@ -119,8 +119,8 @@ test("every attempt of a call has the same idempotency key, and every call anoth
   expect(keys).toEqual([first, first, first, second, second, second, ":mine", ":mine", ":mine"]);
   keys.length = 0;
   metadata.set("idempotency-key", "");
-  await call();
-  expect(keys).toEqual([undefined, undefined, undefined]);
+  await expect(call()).rejects.toMatchObject({ code: status.UNAVAILABLE });
+  expect(keys).toEqual([undefined]);
   expect(new Set([first, second, ":mine"])).toHaveProperty("size", 3);
   expect(first).toMatch(/^:[0-9a-f-]{36}$/);
 });

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { createPlants, type Plants, PlantsError, type PlantsOptions } from "../../../src/plantstore/client/index.ts";
 import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
 import type { PlantStore } from "../../../src/plantstore/service/index.ts";
+import { startLossyProxy } from "../../support/carriers/lossy-proxy.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { fakeStore } from "../../support/plants/fake-store.ts";
 
@@ -145,6 +146,37 @@ test("a call without a key sends none", async () => {
   await plants.delete(1n, { idempotencyKey: null });
   plants.close();
   expect(keys).toEqual([undefined]);
+});
+
+test("a call without a key is tried once, and its error names what a repeated call would report", async () => {
+  let attempts = 0;
+  const store = fakeStore({
+    delete: () => {
+      attempts += 1;
+      return Promise.reject(new ConnectError("not now", Code.Unavailable));
+    },
+  });
+  await using server = await startPlantServer({ store });
+  const plants = plantsOf(server);
+  await expect(plants.delete(1n, { idempotencyKey: null })).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: expect.stringMatching(
+      /the plant may be deleted, and without an idempotency key a repeated call would not find it$/,
+    ),
+  });
+  plants.close();
+  expect(attempts).toBe(1);
+});
+
+test("closing the client closes the connection of calls without a key, too", async () => {
+  await using server = await startPlantServer({ store: openMemoryStore() });
+  await using proxy = await startLossyProxy(server.address);
+  const plants = createPlants({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
+  await plants.delete(1n);
+  await plants.delete(1n, { idempotencyKey: null });
+  expect(proxy.open).toBeGreaterThan(0);
+  plants.close();
+  await expect.poll(() => proxy.open).toBe(0);
 });
 
 test("a call ends at its deadline, and says that repeating it is safe", async () => {

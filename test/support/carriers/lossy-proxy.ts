@@ -8,6 +8,8 @@ export interface LossyProxy extends AsyncDisposable {
   readonly target: string;
   /** How many connections were cut. */
   readonly cuts: number;
+  /** How many connections are open. */
+  readonly open: number;
   /** Whether a cut is to come. */
   readonly isArmed: boolean;
   /** Cuts the connection that brings the byte of the server after so many further ones, which still pass. */
@@ -18,8 +20,11 @@ export interface LossyProxy extends AsyncDisposable {
 export async function startLossyProxy(server: Address): Promise<LossyProxy> {
   let bytesLeft = Number.POSITIVE_INFINITY;
   let cuts = 0;
+  let open = 0;
   const proxy = createServer({ noDelay: true }, (client) => {
     const upstream = connect({ host: server.address, port: server.port, noDelay: true });
+    open++;
+    client.on("close", () => open--);
     const close = (): void => {
       client.destroy();
       upstream.destroy();
@@ -44,6 +49,9 @@ export async function startLossyProxy(server: Address): Promise<LossyProxy> {
     target: new URL(baseUrl).host,
     get cuts() {
       return cuts;
+    },
+    get open() {
+      return open;
     },
     get isArmed() {
       return bytesLeft !== Number.POSITIVE_INFINITY;
