@@ -9,6 +9,7 @@ import { rmSync } from "node:fs";
 import { migratePlants, openSqliteStore } from "../../src/plantstore/plants/index.ts";
 import { Retention } from "../../src/plantstore/plants/postgres/all-plants/retention.ts";
 import { oneServerByDay } from "../../src/plantstore/plants/postgres/delete/one-server.ts";
+import { findSchema } from "../../src/plantstore/plants/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../src/plantstore/plants/postgres/server/session.ts";
 import { deletionsKeptMsDefault } from "../../src/plantstore/plants/retention.ts";
@@ -172,7 +173,7 @@ async function dropOldOfPostgres(url: string): Promise<number> {
   const begunMs = performance.now();
   const retention = new Retention(new Session(readServerUrl(url)), {
     keptMs: deletionsKeptMsDefault,
-    placement: () => oneServerByDay,
+    placementOn: async (session) => oneServerByDay(await findSchema(session)),
     onUpkeep: (upkeep) => {
       if (upkeep.kind === "records-dropped") told.resolve((upkeep.count / (performance.now() - begunMs)) * 1_000);
       else told.reject(new Error(`${upkeep.kind}: nothing was dropped`));

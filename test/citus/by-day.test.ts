@@ -6,6 +6,8 @@ import {
 import { spreadByDaySql, spreadDays } from "../../src/plantstore/plants/postgres/citus/by-day.ts";
 import { distribute } from "../../src/plantstore/plants/postgres/citus/distribute.ts";
 import { migrations } from "../../src/plantstore/plants/postgres/schema/migrations.ts";
+import { readServerUrl } from "../../src/plantstore/plants/postgres/server/server-url.ts";
+import { Session } from "../../src/plantstore/plants/postgres/server/session.ts";
 import { openPostgresStore } from "../../src/plantstore/plants/postgres/store.ts";
 import type { Upkeep } from "../../src/plantstore/plants/upkeep.ts";
 import { collect } from "../support/collect.ts";
@@ -15,6 +17,7 @@ import { startHangingProxy } from "../support/plants/postgres-proxy.ts";
 import { openClient, runSql } from "../support/plants/postgres-server.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
+import { schemaOf } from "../support/plants/schema-of.ts";
 
 let cluster: CitusCluster;
 beforeAll(async () => {
@@ -41,10 +44,10 @@ async function createStore(): Promise<string> {
 async function createStoreBefore(): Promise<string> {
   const url = await cluster.createSchema();
   for (const { sql, index } of migrations)
-    await runSql(url, `${sql}; ${index?.create.replace("CONCURRENTLY", "") ?? ""}`);
+    await runSql(url, `${sql}; ${index?.create(index.table).replace("CONCURRENTLY", "") ?? ""}`);
   await runSql(url, `UPDATE plantstore_schema SET version = ${migrations.length}`);
   const { session } = await openCitusSession(url);
-  await distribute(session);
+  await distribute(session, schemaOf(session));
   await session.close();
   await addPlants(url);
   return url;
@@ -111,7 +114,7 @@ describe("records by day on Citus", () => {
     await addKeyed(url, dayFromNow(-110), 7);
     await addKeyed(url, dayFromNow(-80), 3);
     const { session } = await openCitusSession(url);
-    const drop = (): unknown => spreadDays.dropOld(session, keptMs);
+    const drop = (): unknown => spreadDays(schemaOf(session)).dropOld(session, keptMs);
     await expect(drop()).resolves.toEqual({ count: 40, isMore: true });
     await expect(drop()).resolves.toEqual({ count: 1_008, isMore: true });
     await expect(drop()).resolves.toEqual({ count: 0, isMore: false });
@@ -143,7 +146,7 @@ describe("records by day on Citus", () => {
     await addRecords(url, dayFromNow(2), 1);
     const make = async (): Promise<void> => {
       const { session } = await openCitusSession(url);
-      await spreadDays.make(session, keptMs);
+      await spreadDays(schemaOf(session)).make(session, keptMs);
       await session.close();
     };
     await Promise.all([make(), make(), make()]);
@@ -166,9 +169,9 @@ describe("records by day on Citus", () => {
       `BEGIN; SELECT FROM ${String(schema?.["name"])}.deletions LIMIT 1`,
     );
     const { session } = await openCitusSession(url);
-    await expect(spreadDays.dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
+    await expect(spreadDays(schemaOf(session)).dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
     // It asks again on a connection without the transaction that has failed.
-    await expect(spreadDays.dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
+    await expect(spreadDays(schemaOf(session)).dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
     await session.close();
     const reports: Upkeep[] = [];
     const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });
@@ -188,8 +191,8 @@ describe("records by day on Citus", () => {
     await store.delete(ids[0] ?? 0n, deleteCall());
     const [at] = await runSql(url, "SHOW unix_socket_directories");
     await using proxy = await startHangingProxy(String(Object.values(at ?? {})[0]), cluster.coordinator.port);
-    const { session } = await openCitusSession(url.replace("127.0.0.1", proxy.socketFolder));
-    const dropping = spreadDays.dropOld(session, keptMs);
+    const session = new Session(readServerUrl(url.replace("127.0.0.1", proxy.socketFolder)));
+    const dropping = spreadDays(schemaOf(session)).dropOld(session, keptMs);
     dropping.catch(() => undefined);
     await proxy.hangs;
     const deleting = ids.slice(1).map((id) => store.delete(id, deleteCall()));
@@ -213,11 +216,11 @@ describe("records by day on Citus", () => {
       `BEGIN; SELECT FROM ${String(shard?.["name"])} WHERE plant_id = 1 FOR UPDATE`,
     );
     const { session } = await openCitusSession(url);
-    await expect(spreadDays.dropOld(session, keptMs)).resolves.toEqual({ count: 39, isMore: true });
-    await expect(spreadDays.dropOld(session, keptMs)).resolves.toEqual({ count: 0, isMore: false });
+    await expect(spreadDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 39, isMore: true });
+    await expect(spreadDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 0, isMore: false });
     await look.query("COMMIT");
     await look.end();
-    await expect(spreadDays.dropOld(session, keptMs)).resolves.toEqual({ count: 1, isMore: true });
+    await expect(spreadDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 1, isMore: true });
     await session.close();
   });
 
@@ -225,7 +228,7 @@ describe("records by day on Citus", () => {
     const url = await createStore();
     const old = await addDays(url, "2020-01-01", 8, 5);
     const { session } = await openCitusSession(url);
-    const dropped = await dropMeanwhile(url, old, () => spreadDays.dropOld(session, keptMs));
+    const dropped = await dropMeanwhile(url, old, () => spreadDays(schemaOf(session)).dropOld(session, keptMs));
     expect(dropped).toEqual({ count: 0, isMore: true });
     await session.close();
   });

@@ -41,7 +41,7 @@ async function plantsIn(url: string): Promise<bigint[]> {
 async function makeTables(url: string): Promise<void> {
   for (const { sql, index } of migrations) {
     await runSql(url, sql);
-    if (index) await runSql(url, index.create);
+    if (index) await runSql(url, index.create(index.table));
   }
   await runSql(url, `UPDATE plantstore_schema SET version = ${migrations.length}`);
 }

@@ -21,7 +21,7 @@ test("a migration outlasts the transaction_timeout of a role, which is meant for
   );
   const reader = new Session(readServerUrl(url));
   // The build of the index waits for whoever reads an older snapshot.
-  await reader.begin("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+  await reader.begin("ISOLATION LEVEL REPEATABLE READ; SELECT 1");
   const running = migratePlants({ kind: "postgres", url: url.replace("user=tester", "user=hasty") });
   const late = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE UNIQUE INDEX%'
     AND now() - query_start > '1500 ms' AND pid <> pg_backend_pid()`;

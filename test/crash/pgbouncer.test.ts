@@ -149,7 +149,7 @@ if (canKeepStatements()) {
   test("statements that a PgBouncer from 1.21 on keeps go by their names", { timeout }, async () => {
     const count = 400;
     await createPlants(count);
-    await using keeping = await startPgbouncer(postgres.socketFolder, true);
+    await using keeping = await startPgbouncer(postgres.socketFolder, { keeps: true });
     const onUpkeep = vi.fn<OnUpkeep>();
     const open = () => openPlantStore({ kind: "postgres", url: keeping.url }, { onUpkeep });
     const stores = [await open(), await open()];

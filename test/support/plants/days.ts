@@ -7,7 +7,7 @@ import { configOf, type PostgresServer, runSql } from "./postgres-server.ts";
 export async function createStoreBefore(server: PostgresServer, plants = 0): Promise<string> {
   const url = await server.createSchema();
   for (const { sql, index } of migrations.slice(0, 3))
-    await runSql(url, `${sql}; ${index?.create ?? ""}`.replace("CONCURRENTLY", ""));
+    await runSql(url, `${sql}; ${index?.create(index.table) ?? ""}`.replace("CONCURRENTLY", ""));
   await runSql(
     url,
     `UPDATE plantstore_schema SET version = 3; INSERT INTO plants SELECT generate_series(1, ${plants})`,

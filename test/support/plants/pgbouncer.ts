@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { projectFolder } from "../process/child-program.ts";
-import { serverOwner } from "./postgres-server.ts";
+import { openClient, serverOwner } from "./postgres-server.ts";
 
 /** A PgBouncer of a test's own, on a Unix socket, in front of the database `plantstore` of a server. */
 export interface Pgbouncer extends AsyncDisposable {
@@ -18,17 +18,27 @@ export interface Pgbouncer extends AsyncDisposable {
 
 const port = 6_432;
 
+/** Fewer than the connections of its clients, so that they take turns, also one client with itself. */
+const serverConnections = 2;
+
+/** Options of {@link startPgbouncer}. */
+export interface PgbouncerOptions {
+  /** Whether it keeps the prepared statements of its clients, if it can. Default false. */
+  readonly keeps?: boolean;
+  /** Whether it drops the `options` of its clients silently; by default it refuses clients that have any. */
+  readonly dropsOptions?: boolean;
+}
+
 /**
  * Starts PgBouncer with the example of `deploy/`, except for where its server is and which users it lets in.
  *
  * @param serverFolder - the folder of the server's socket
- * @param keeps - whether it keeps the prepared statements of its clients, if it can
  * @throws Error when the program is not there
  */
-export async function startPgbouncer(serverFolder: string, keeps: boolean = false): Promise<Pgbouncer> {
+export async function startPgbouncer(serverFolder: string, options: PgbouncerOptions = {}): Promise<Pgbouncer> {
   const folder = mkdtempSync(join(tmpdir(), "plantstore-pgbouncer-"));
   const config = join(folder, "pgbouncer.ini");
-  writeFileSync(config, configOf(folder, serverFolder, keeps));
+  writeFileSync(config, configOf(folder, serverFolder, options));
   writeFileSync(join(folder, "users"), '"tester" ""\n');
   const owner = serverOwner();
   if (owner !== undefined) execFileSync("chown", ["-R", `${owner.uid}:${owner.gid}`, folder]);
@@ -74,7 +84,11 @@ export async function startPgbouncer(serverFolder: string, keeps: boolean = fals
 }
 
 // Of a setting that comes twice the later one counts.
-function configOf(folder: string, serverFolder: string, keeps: boolean): string {
+function configOf(
+  folder: string,
+  serverFolder: string,
+  { keeps = false, dropsOptions = false }: PgbouncerOptions,
+): string {
   return `${readFileSync(join(projectFolder, "deploy/pgbouncer.ini"), "utf8")}
 listen_addr =
 unix_socket_dir = ${folder}
@@ -83,13 +97,26 @@ auth_type = trust
 auth_file = ${join(folder, "users")}
 server_tls_sslmode = disable
 client_tls_sslmode = disable
-; Fewer than the connections of its clients, so that they take turns, also one client with itself.
-default_pool_size = 2
+default_pool_size = ${serverConnections}
 server_round_robin = 1
+${dropsOptions ? "ignore_startup_parameters = options" : ""}
 ${canKeepStatements() && !keeps ? "max_prepared_statements = 0" : ""}
 [databases]
 plantstore = host=${serverFolder} port=5432 dbname=plantstore
 `;
+}
+
+/**
+ * Does what a client of a pooler may do: runs SQL, such as a `SET`, on every connection to the server, and leaves them to
+ * the next clients as they are then.
+ */
+export async function leaveOnConnections(url: string, sql: string): Promise<void> {
+  // Each in a transaction, so that no two have the same connection.
+  const clients = await Promise.all(Array.from({ length: serverConnections }, () => openClient(url, "BEGIN")));
+  for (const client of clients) {
+    await client.query(`${sql}; COMMIT`);
+    await client.end();
+  }
 }
 
 /** Whether it is a release that can keep the prepared statements of its clients. */

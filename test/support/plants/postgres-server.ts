@@ -237,7 +237,9 @@ function tlsSettings(folder: string, { certificate, port }: PostgresTls): string
 /** Makes the tables of the newest schema. Nobody deletes beside it, so an index need not be built concurrently. */
 const tablesSql = [
   ...migrations.map(({ sql, index, byDay }) =>
-    byDay === true ? byDaySql.join(";") + ";" : `${sql}; ${index?.create.replace(" CONCURRENTLY", "") ?? ""};`,
+    byDay === true
+      ? `${byDaySql.join(";")};`
+      : `${sql}; ${index?.create(index.table).replace(" CONCURRENTLY", "") ?? ""};`,
   ),
   `UPDATE plantstore_schema SET version = ${migrations.length};`,
 ].join("\n");

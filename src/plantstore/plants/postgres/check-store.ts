@@ -10,9 +10,10 @@ import type { Session } from "./server/session.ts";
  * that may be well in a few seconds
  */
 export async function checkStore(session: Session, citus: Citus): Promise<void> {
-  await checkDatabase(session);
-  await checkRights(session);
-  await refuseRenamedSchema(session);
+  const schema = await citus.schemaOn(session);
+  await checkDatabase(session, schema);
+  await checkRights(session, schema);
+  await refuseRenamedSchema(session, schema);
   await citus.learn(session);
   await citus.placement.checkWorkers(session);
 }

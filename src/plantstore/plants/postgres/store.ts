@@ -133,7 +133,7 @@ class PostgresStore implements PlantStore {
     if (problem !== undefined) this.#health.report(problem);
     this.#retention = new Retention(new Session(server, deleteTimeouts, citus), {
       keptMs: deletionsKeptMs,
-      placement: () => citus.placement,
+      placementOn: (retentionSession) => citus.placementOn(retentionSession),
       hasDeletedSince: (timeMs) => this.#health.hasWorkedSince(timeMs),
       onUpkeep,
     });
@@ -151,7 +151,7 @@ class PostgresStore implements PlantStore {
 
   get waiting(): WaitingDeletions {
     const forBatch = [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting.forBatch, 0);
-    const inUse = [...this.#queues].filter(([worker]) => worker >= 0 === this.#citus.placement.isSpread);
+    const inUse = [...this.#queues].filter(([worker]) => worker >= 0 === this.#citus.isSpread);
     const forBatchMax = inUse.reduce((sum, [, { waiting }]) => sum + waiting.forBatchMax, 0);
     return { forBatch, forBatchMax: inUse.length === 0 ? waitingMax : forBatchMax, forLock: this.#locked.waiting };
   }
@@ -224,11 +224,12 @@ class PostgresStore implements PlantStore {
   async #findProblem(hasWorked: boolean, untilMs: number): Promise<StoreProblem | undefined> {
     return await this.#withSession(untilMs, async (session) => {
       try {
-        await checkDatabase(session);
+        const schema = await this.#citus.schemaOn(session);
+        await checkDatabase(session, schema);
         // The check is made for each worker, so it needs to know them.
         await this.#citus.learn(session);
         if (hasWorked) return undefined;
-        await checkRights(session);
+        await checkRights(session, schema);
         await this.#citus.placement.checkWrite(session);
         return undefined;
       } catch (fault) {

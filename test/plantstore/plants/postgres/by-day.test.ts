@@ -23,6 +23,7 @@ import {
 } from "../../../support/plants/days.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { openClient, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../../support/plants/schema-of.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -37,7 +38,7 @@ async function dropOnce(url: string, keptMs: number): Promise<readonly Upkeep[]>
   const reports: Upkeep[] = [];
   const retention = new Retention(new Session(readServerUrl(url)), {
     keptMs,
-    placement: () => oneServerByDay,
+    placementOn: (session) => Promise.resolve(oneServerByDay(schemaOf(session))),
     onUpkeep: (upkeep) => void reports.push(upkeep),
   });
   await expect.poll(() => reports).not.toEqual([]);
@@ -153,7 +154,7 @@ describe("records by day", () => {
   test("have their days made by many processes at once, each day once", async () => {
     const url = await server.createPlants();
     const sessions = Array.from({ length: 8 }, () => new Session(readServerUrl(url)));
-    await Promise.all(sessions.map((session) => makeDays(session)));
+    await Promise.all(sessions.map((session) => makeDays(session, schemaOf(session))));
     await Promise.all(sessions.map((session) => session.close()));
     const days = await Promise.all([0, 1, 2, 3].map((ahead) => dayFromNow(url, ahead)));
     expect(await partitionsOf(url)).toEqual([...days, "deletions_by_row", "deletions_other_days"]);
@@ -209,7 +210,11 @@ describe("records by day", () => {
     const url = await server.createPlants();
     const old = await addDay(url, -100, 5);
     const session = new Session(readServerUrl(url));
-    const dropped = await dropMeanwhile(url, old, async () => await oneServerByDay.days?.dropOld(session, hourMs));
+    const dropped = await dropMeanwhile(
+      url,
+      old,
+      async () => await oneServerByDay(schemaOf(session)).days?.dropOld(session, hourMs),
+    );
     expect(dropped).toEqual({ count: 0, isMore: true });
     await session.close();
   });

@@ -1,12 +1,15 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { citusPlacement } from "../../../../src/plantstore/plants/postgres/citus/citus-placement.ts";
+import type { Placement } from "../../../../src/plantstore/plants/postgres/delete/placement.ts";
 import { Citus } from "../../../../src/plantstore/plants/postgres/citus/citus.ts";
 import { Shards } from "../../../../src/plantstore/plants/postgres/citus/shards.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { type CuttingProxy, startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../../support/plants/schema-of.ts";
+import { storeSchema } from "../../../../src/plantstore/plants/postgres/schema/store-schema.ts";
 
 // What runs without a worker. The rest is in test/citus.
 
@@ -18,23 +21,26 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const hashMax = 2 ** 31 - 1;
 
-/** Returns what is known of tables on one worker. */
-function spread(): Citus {
-  const citus = new Citus();
-  citus.placement = citusPlacement(new Shards([hashMax], [0]), false);
-  return citus;
+/** What is known of tables on one worker. */
+class Spread extends Citus {
+  override get placement(): Placement {
+    return citusPlacement(storeSchema("public"), new Shards([hashMax], [0]), false);
+  }
+  override get isSpread(): boolean {
+    return true;
+  }
 }
 
-/** Makes a schema in which a statement for all workers is a statement of this server. */
+/** Makes a schema, and has a statement for all workers be a statement of this server. */
 async function createSchemaWith(onWorkers: string): Promise<string> {
   const url = await server.createSchema();
   await runSql(
     url,
     `CREATE TABLE asked (command text);
-     CREATE FUNCTION citus_backend_gpid() RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint';
-     CREATE FUNCTION citus_nodeid_for_gpid(bigint) RETURNS integer LANGUAGE sql AS 'SELECT 0';
-     CREATE FUNCTION citus_calculate_gpid(integer, integer) RETURNS integer LANGUAGE sql AS 'SELECT $2';
-     CREATE FUNCTION run_command_on_workers(text) RETURNS SETOF text LANGUAGE sql AS $$ ${onWorkers} $$`,
+     CREATE OR REPLACE FUNCTION pg_catalog.citus_backend_gpid() RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint';
+     CREATE OR REPLACE FUNCTION pg_catalog.citus_nodeid_for_gpid(bigint) RETURNS integer LANGUAGE sql AS 'SELECT 0';
+     CREATE OR REPLACE FUNCTION pg_catalog.citus_calculate_gpid(integer, integer) RETURNS integer LANGUAGE sql AS 'SELECT $2';
+     CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_workers(text) RETURNS SETOF text LANGUAGE sql AS $$ ${onWorkers} $$`,
   );
   return url;
 }
@@ -48,7 +54,7 @@ async function connectStore(url: string): Promise<Client> {
 
 test("a statement that ends waits, and takes too long, delays one connection: all processes are forgotten", async () => {
   const url = await createSchemaWith("SELECT pg_sleep(600)::text");
-  const citus = spread();
+  const citus = new Spread();
   const stuck = await connectStore(url);
   citus.mayWait(stuck.processID);
   const first = new Session(readServerUrl(url), undefined, citus);
@@ -63,7 +69,7 @@ test("a statement that ends waits, and takes too long, delays one connection: al
 
 test("the waits of a hundred processes are ended; before those, of no other", async () => {
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
-  const citus = spread();
+  const citus = new Spread();
   const [forgotten, oldest] = [await connectStore(url), await connectStore(url)];
   citus.mayWait(forgotten.processID);
   citus.mayWait(oldest.processID);
@@ -92,7 +98,7 @@ test.each([
 ])("the process of a statement that $name may wait for a worker, once", async ({ answerTimeoutMs, lose, says }) => {
   const url = await server.createSchema();
   await using proxy = await startCuttingProxy(server.socketFolder);
-  const citus = spread();
+  const citus = new Spread();
   const noted = vi.spyOn(citus, "mayWait");
   const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
   const session = new Session(through, { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs }, citus);
@@ -110,7 +116,8 @@ test("which plants are there is asked in one statement: the function that delete
   const url = await server.createPlants([1n]);
   const session = new Session(readServerUrl(url));
   const asked = vi.spyOn(session, "query");
-  expect(await spread().placement.findPlants(session, [1n, 2n])).toEqual([1n]);
+  const placement = citusPlacement(schemaOf(session), new Shards([hashMax], [0]), false);
+  expect(await placement.findPlants(session, [1n, 2n])).toEqual([1n]);
   expect(asked).toHaveBeenCalledTimes(1);
   await session.close();
 });

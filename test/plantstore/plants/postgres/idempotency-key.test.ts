@@ -11,6 +11,8 @@ import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { countTries, failTries } from "../../../support/plants/failing-tries.ts";
 import { startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
 import { openClient, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+import { oneServer } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
+import { schemaOf } from "../../../support/plants/schema-of.ts";
 
 // Longer than any test takes.
 const minuteMs = 60_000;
@@ -67,7 +69,8 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
   /** Runs them as the store does, and returns those that were set aside. */
   const run = async (session: Session, skipsLocked = false): Promise<readonly bigint[]> => {
     const setAside: bigint[] = [];
-    const ended = await runBatch(session, pending, { setAside: ({ id }) => setAside.push(id), skipsLocked });
+    const placement = oneServer(schemaOf(session));
+    const ended = await runBatch(session, pending, { placement, setAside: ({ id }) => setAside.push(id), skipsLocked });
     pending.forEach(({ resolve }, i) => ended[i] !== undefined && resolve(ended[i]));
     return setAside;
   };
@@ -144,7 +147,7 @@ describe("a deletion whose key was used", () => {
       client.on("data", (data: Buffer) => {
         for (const [sql] of data
           .toString("latin1")
-          .matchAll(/DELETE(?= FROM plants)|UPDATE(?= deletions)|SELECT(?= id FROM plants)/g))
+          .matchAll(/DELETE(?= FROM \S+\.plants)|UPDATE(?= \S+\.deletions)|SELECT(?= id FROM \S+\.plants)/g))
           asked.push(sql);
         upstream.write(data);
       });
@@ -185,7 +188,8 @@ describe("a deletion whose key was used", () => {
       { id: 9n, call: keyed("used"), resolve: () => gone.abort("gone"), reject: answer },
       { id: 1n, call: deleteCall({ signal: gone.signal }), resolve: answer, reject: answer },
     ];
-    await expect(runBatch(session, pending, { setAside: answer })).resolves.toEqual([undefined, undefined]);
+    const placement = oneServer(schemaOf(session));
+    await expect(runBatch(session, pending, { placement, setAside: answer })).resolves.toEqual([undefined, undefined]);
     await session.close();
     expect(answers).toEqual(["gone"]);
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
@@ -228,7 +232,7 @@ describe("a deletion whose key was used", () => {
       { id: 1n, call: deleteCall(), resolve: () => {}, reject: fail },
       { id: 2n, call: keyed("used"), resolve: dropRecord, reject: fail },
     ];
-    const [first] = await runBatch(session, pending, { setAside: fail });
+    const [first] = await runBatch(session, pending, { placement: oneServer(schemaOf(session)), setAside: fail });
     await session.close();
     expect(first).toBe(true);
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
@@ -379,7 +383,7 @@ describe("a deletion whose key is used by another process at the same moment", (
     let looks = 0;
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.on("data", (data: Buffer) => {
-        const isLook = data.includes("UPDATE deletions") || data.includes("UNION ALL SELECT NULL");
+        const isLook = data.includes("SET batch = batch") || data.includes("UNION ALL SELECT NULL");
         looks += isLook ? 1 : 0;
         const before =
           isLook && looks === 2 ? runSql(opened.url, `DELETE FROM plants; ${recordSql(1, "key")}`) : Promise.resolve();

@@ -26,6 +26,9 @@ import {
   withoutStandby,
   withStrictIsolation,
 } from "../../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../../support/plants/schema-of.ts";
+import { storeSchema } from "../../../../src/plantstore/plants/postgres/schema/store-schema.ts";
+import type { Placement } from "../../../../src/plantstore/plants/postgres/delete/placement.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -73,19 +76,19 @@ describe("importing into PostgreSQL", () => {
     await using running = await database.startImport();
     const ways = async (ids: readonly bigint[]): Promise<unknown> => {
       said = "";
-      return [await running.add(ids), ...(said.match(/COPY plants|INSERT INTO plants/g) ?? [])];
+      return [await running.add(ids), ...(said.match(/\bCOPY|INSERT/g) ?? [])];
     };
-    const copied = ["COPY plants"];
-    const tried = ["COPY plants", "INSERT INTO plants"];
+    const copied = ["COPY"];
+    const tried = ["COPY", "INSERT"];
     expect(await ways([1n])).toEqual([{ added: 1, present: 0, deleted: 0 }, ...copied]);
     expect(await ways([4n, 2n, 3n])).toEqual([{ added: 2, present: 1, deleted: 0 }, ...tried]);
-    expect(await ways([5n])).toEqual([{ added: 1, present: 0, deleted: 0 }, "INSERT INTO plants"]);
+    expect(await ways([5n])).toEqual([{ added: 1, present: 0, deleted: 0 }, "INSERT"]);
     expect(await ways([6n])).toEqual([{ added: 1, present: 0, deleted: 0 }, ...copied]);
     expect(await ways([7n, 8n])).toEqual([{ added: 1, present: 0, deleted: 1 }, ...tried]);
     await using restoring = await database.startImport({ restore: true });
     said = "";
     await expect(restoring.add([7n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
-    expect(said).not.toContain("INSERT INTO plants");
+    expect(said).not.toContain("INSERT");
     expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "8" }]);
   });
 
@@ -250,7 +253,7 @@ describe("importing into PostgreSQL", () => {
     await runSql(url, "DROP TABLE plants");
     await using running = await database.startImport();
     await expect(running.add([1n])).rejects.toMatchObject({
-      message: expect.stringMatching(/cannot work with \S+: relation "plants" does not exist$/),
+      message: expect.stringMatching(/cannot work with \S+: relation "plants_\d+\.plants" does not exist$/),
       cause: { code: "42P01" },
     });
   });
@@ -325,11 +328,12 @@ describe("the deletion record in PostgreSQL", () => {
     { name: "one table", placement: oneServer, mayBeMore: true },
     { name: "divided by day", placement: oneServerByDay, mayBeMore: false },
   ])("is shortened from its old end, past what others keep locked, if it is $name", async (row) => {
-    const { placement, mayBeMore } = row;
+    const { mayBeMore } = row;
     const url = await createRecords(1_500);
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
     // As behind PgBouncer, it has no time-outs.
     const session = new Session(readServerUrl(url));
+    const placement = row.placement(schemaOf(session));
     const { reachedUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
     expect(slice).toEqual({ count: 1_000, isMore: true });
     const left = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
@@ -366,7 +370,7 @@ describe("the deletion record in PostgreSQL", () => {
     const counts: number[] = [];
     let fromUs: number | undefined;
     for (let isMore = true; isMore;) {
-      const slice = await oneServerByDay.dropOldRecords(session, 1, { max: 80, fromUs });
+      const slice = await oneServerByDay(schemaOf(session)).dropOldRecords(session, 1, { max: 80, fromUs });
       counts.push(slice.count);
       ({ isMore, reachedUs: fromUs } = slice);
     }
@@ -381,7 +385,7 @@ describe("the deletion record in PostgreSQL", () => {
       let dropped = 0;
       let fromUs: number | undefined;
       for (let isMore = true; isMore;) {
-        const slice = await oneServerByDay.dropOldRecords(session, 3_600_000, { max: 500, fromUs });
+        const slice = await oneServerByDay(schemaOf(session)).dropOldRecords(session, 3_600_000, { max: 500, fromUs });
         dropped += slice.count;
         ({ isMore, reachedUs: fromUs } = slice);
       }
@@ -397,12 +401,12 @@ describe("the deletion record in PostgreSQL", () => {
     const url = await createRecords(100);
     await using proxy = await startHangingProxy(server.socketFolder);
     const hanging = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
-    const dropped = oneServerByDay.dropOldRecords(hanging, 3_600_000, { max: 1_000 });
+    const dropped = oneServerByDay(schemaOf(hanging)).dropOldRecords(hanging, 3_600_000, { max: 1_000 });
     dropped.catch(() => undefined);
     await proxy.hangs;
     const session = new Session(readServerUrl(url));
     const drop = async (): Promise<number> =>
-      (await oneServerByDay.dropOldRecords(session, 3_600_000, { max: 1_000 })).count;
+      (await oneServerByDay(schemaOf(session)).dropOldRecords(session, 3_600_000, { max: 1_000 })).count;
     await expect.poll(drop).toBe(40);
     await expect(dropped).rejects.toThrow();
     await Promise.all([session.close(), hanging.close()]);
@@ -487,7 +491,7 @@ describe("the deletion record in PostgreSQL", () => {
     const reports: Upkeep[] = [];
     const retention = new Retention(new Session(through), {
       keptMs: 3_600_000,
-      placement: () => oneServer,
+      placementOn: (own) => Promise.resolve(oneServer(schemaOf(own))),
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
@@ -506,17 +510,20 @@ describe("the deletion record in PostgreSQL", () => {
     const asked = Promise.withResolvers<void>();
     const reports: Upkeep[] = [];
     let slices = 0;
-    const placement = {
-      ...oneServerByDay,
-      dropRest: 1_000_000,
-      dropOldRecords: (...slice: Parameters<typeof oneServerByDay.dropOldRecords>) => {
-        slices++;
-        return oneServerByDay.dropOldRecords(...slice);
-      },
+    const placementOn = (own: Session): Promise<Placement> => {
+      const placement = oneServerByDay(schemaOf(own));
+      return Promise.resolve({
+        ...placement,
+        dropRest: 1_000_000,
+        dropOldRecords: (...slice) => {
+          slices++;
+          return placement.dropOldRecords(...slice);
+        },
+      });
     };
     const retention = new Retention(new Session(readServerUrl(url)), {
       keptMs: 3_600_000,
-      placement: () => placement,
+      placementOn,
       hasDeletedSince: () => {
         asked.resolve();
         return hasDeleted;
@@ -561,7 +568,7 @@ describe("the deletion record in PostgreSQL", () => {
       `SELECT extract(epoch FROM lead(begun) OVER (ORDER BY begun) - begun)::float8 * 1000 AS ms FROM slices ORDER BY begun LIMIT 1`,
     );
     // A timer may be a millisecond early.
-    expect(apart?.["ms"]).toBeGreaterThanOrEqual((1 + oneServerByDay.dropRest) * heldMs - 2);
+    expect(apart?.["ms"]).toBeGreaterThanOrEqual((1 + oneServerByDay(storeSchema("public")).dropRest) * heldMs - 2);
   });
 
   test("is not shortened any more once its store is closed", async () => {
@@ -589,10 +596,10 @@ describe("the deletion record in PostgreSQL", () => {
     const session = new Session(readServerUrl(`${url}&application_name=keeper`));
     const retention = new Retention(session, {
       keptMs: 3_600_000,
-      placement: () => oneServer,
+      placementOn: (own) => Promise.resolve(oneServer(schemaOf(own))),
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
-    const problem = 'relation "deletions" does not exist';
+    const problem = expect.stringMatching(/^relation "plants_\d+\.deletions" does not exist$/);
     await expect.poll(() => reports).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
     await retention.stop();
@@ -606,7 +613,7 @@ describe("the deletion record in PostgreSQL", () => {
     using cleared = vi.spyOn(globalThis, "clearInterval");
     const retention = new Retention(session, {
       keptMs: 1,
-      placement: () => oneServer,
+      placementOn: (own) => Promise.resolve(oneServer(schemaOf(own))),
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
@@ -635,7 +642,7 @@ describe("the deletion record in PostgreSQL", () => {
         reports.push(upkeep);
         if (upkeep.kind === "retention-failed") resolve(retention.stop());
       };
-      const options = { keptMs: 1, placement: () => oneServer, onUpkeep };
+      const options = { keptMs: 1, placementOn: (own: Session) => Promise.resolve(oneServer(schemaOf(own))), onUpkeep };
       const retention = new Retention(new Session(readServerUrl(url)), options);
     });
     const lastedMs = expect.any(Number);
@@ -654,7 +661,7 @@ async function shortenLocked(url: string, through: string) {
   const reports: Upkeep[] = [];
   const retention = new Retention(new Session(readServerUrl(through)), {
     keptMs: 3_600_000,
-    placement: () => oneServer,
+    placementOn: (own) => Promise.resolve(oneServer(schemaOf(own))),
     onUpkeep: (upkeep) => void reports.push(upkeep),
   });
   const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";

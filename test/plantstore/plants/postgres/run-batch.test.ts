@@ -1,11 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { PendingDelete } from "../../../../src/plantstore/plants/delete-queue.ts";
 import { storeAway } from "../../../../src/plantstore/service/errors.ts";
 import type { LockedDelete } from "../../../../src/plantstore/plants/postgres/delete/locked-deletes.ts";
-import { BatchGivenUp, runBatch as runBatchWith } from "../../../../src/plantstore/plants/postgres/delete/run-batch.ts";
+import {
+  BatchGivenUp,
+  runBatch as runBatchAt,
+  type RunBatchOptions,
+} from "../../../../src/plantstore/plants/postgres/delete/run-batch.ts";
 import { backoffMs } from "../../../../src/plantstore/plants/postgres/server/backoff.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
@@ -21,6 +25,8 @@ import {
   startPostgres,
   withoutStandby,
 } from "../../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../../support/plants/schema-of.ts";
+import { oneServer } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
 
 const minuteMs = 60_000;
 const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
@@ -39,6 +45,14 @@ afterAll(() => server[Symbol.asyncDispose]());
 /** The URL of a new schema with plants from 1 on. */
 function createPlants(count: number): Promise<string> {
   return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
+}
+
+function runBatchWith(
+  session: Session,
+  pending: readonly PendingDelete[],
+  options: Omit<RunBatchOptions, "placement">,
+): ReturnType<typeof runBatchAt> {
+  return runBatchAt(session, pending, { ...options, placement: oneServer(schemaOf(session)) });
 }
 
 /** Runs a batch of which nothing is set aside. */
@@ -431,31 +445,39 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     await runSql(
       url,
       `CREATE TABLE beds (plant bigint REFERENCES plants);
-       INSERT INTO beds VALUES (1);
-       CREATE FUNCTION current_setting(text, boolean) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'asked'; END $$`,
+       INSERT INTO beds VALUES (1)`,
     );
     await failTries(url, "UPDATE ON deletions", []);
-    // Its own functions come before those of the server.
-    const session = new Session(readServerUrl(`${url}%2Cpg_catalog`));
+    const session = new Session(readServerUrl(url));
+    const asked = vi.spyOn(session, "query");
     const options = { setAside: failToSetAside, token: randomUUID() };
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).resolves.toEqual([undefined]);
     await session.close();
+    expect(JSON.stringify(asked.mock.calls)).not.toContain("synchronous_standby_names");
     // By its key before it was run again, and by its record.
     expect(await countTries(url)).toBe(2);
   });
 });
 
 describe("a batch that has deleted a plant", () => {
-  // After that the server refuses whatever it is asked.
-  const loseTablesSql = `
-    CREATE FUNCTION lose_tables() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN PERFORM set_config('search_path', '', false); RETURN NULL; END $$;
-    CREATE TRIGGER lose_tables AFTER DELETE ON plants EXECUTE FUNCTION lose_tables()`;
+  /** The URL of a plant, for a user whom the server refuses whatever it asks after that. */
+  async function createLastPlant(): Promise<string> {
+    const url = await createPlants(1);
+    const schema = schemaOf(new Session(readServerUrl(url))).quoted;
+    await runSql(
+      url,
+      `CREATE ROLE stripped LOGIN; GRANT USAGE ON SCHEMA ${schema} TO stripped;
+       GRANT ALL ON plants, deletions TO stripped;
+       CREATE FUNCTION strip() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+         $$ BEGIN REVOKE ALL ON ${schema}.plants, ${schema}.deletions FROM stripped; RETURN NULL; END $$;
+       CREATE TRIGGER strip AFTER DELETE ON plants EXECUTE FUNCTION strip()`,
+    );
+    onTestFinished(async () => void (await runSql(url, "DROP OWNED BY stripped; DROP ROLE stripped")));
+    return url.replace("user=tester", "user=stripped");
+  }
 
   test("asks nothing more in an attempt that skips locked plants, since its commit has waited for the standbys", async () => {
-    const url = await createPlants(1);
-    await runSql(url, loseTablesSql);
-    const session = new Session(readServerUrl(url));
+    const session = new Session(readServerUrl(await createLastPlant()));
     const options = { setAside: failToSetAside, skipsLocked: true };
     await expect(runBatchWith(session, callersOf(1n, 9n), options)).resolves.toEqual([true, false]);
     await session.close();
@@ -465,15 +487,14 @@ describe("a batch that has deleted a plant", () => {
     { name: "a plant that is not there", taken: callersOf(1n, 9n) },
     { name: "the key of another caller", taken: ["a", "b"].map((key) => callerWith(1n, key)) },
   ])("is in doubt where the look for $name fails", async ({ taken }) => {
-    const url = await createPlants(1);
-    await runSql(url, loseTablesSql);
+    const url = await createLastPlant();
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, taken)).rejects.toMatchObject({
       reason: { rawMessage: unknown },
       server: "refusing",
     });
     await session.close();
-    expect(await plantsOf(url)).toEqual([]);
+    expect(await plantsOf(url.replace("user=stripped", "user=tester"))).toEqual([]);
   });
 });
 

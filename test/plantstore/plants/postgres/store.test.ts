@@ -23,6 +23,7 @@ import {
   startPostgres,
   withoutStandby,
 } from "../../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../../support/plants/schema-of.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -340,7 +341,7 @@ describe("a PostgreSQL store", () => {
     const store = await openPostgresStore({ url: opened.url, onBatch });
     await runSql(opened.url, sql);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    expect(store.problem).toMatch(/relation "deletions" does not exist$/);
+    expect(store.problem).toMatch(/relation "plants_\d+\.deletions" does not exist$/);
     // What is refused from then on is no batch.
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(batches).toEqual([1, expect.any(ConnectError)]);
@@ -604,7 +605,7 @@ describe("a PostgreSQL store", () => {
       const url = await server.createPlants([0n]);
       if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
       const session = new Session(readServerUrl(`${url}${options}`));
-      const checked = oneServer.checkWrite(session);
+      const checked = oneServer(schemaOf(session)).checkWrite(session);
       if (isWell) await checked;
       else await expect(checked).rejects.toMatchObject({ code: fails });
       // The caller lets go of one that has failed: done twice, that would lead back to the same of two hosts.
@@ -622,8 +623,8 @@ describe("a PostgreSQL store", () => {
     const [first, second, third] = [open(), open(), open()];
     const { answers } = await withoutStandby(url, async () => {
       const untold = [
-        oneServer.checkWrite(first),
-        oneServer.checkWrite(second),
+        oneServer(schemaOf(first)).checkWrite(first),
+        oneServer(schemaOf(second)).checkWrite(second),
         third.run("DELETE FROM plants WHERE id = 0"),
       ];
       const waiting = "SELECT wait_event FROM pg_stat_activity WHERE application_name = 'looks' AND state = 'active'";
@@ -691,7 +692,7 @@ describe("a PostgreSQL store", () => {
         const deleting = store.delete(1n, deleteCall());
         await expect.poll(() => waiting("WITH deleted")).not.toEqual([]);
         await cancelWaitsForStandby(opened.url);
-        await expect.poll(() => waiting("UPDATE deletions")).not.toEqual([]);
+        await expect.poll(() => waiting("SET batch = batch")).not.toEqual([]);
         return { deleting };
       });
       await expect(answers.deleting).resolves.toBe(true);

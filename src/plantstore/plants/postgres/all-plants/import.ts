@@ -3,6 +3,8 @@ import { StoreOpenError } from "../../store-open-error.ts";
 import { idsIn, toArray } from "../delete/delete-batch.ts";
 import { verdictOn } from "../delete/fault-table.ts";
 import { problemOf } from "../delete/problem.ts";
+import type { StoreSchema } from "../schema/store-schema.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
 import { isOutcomeUnknown, repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
@@ -11,37 +13,38 @@ import { int64Copy } from "./int64-copy.ts";
 // The ids are a parameter, and no other table takes part: distributed engines lack temporary tables, or do not join
 // them with tables that are spread. The inner SELECT hides the number of ids from the planner, so that it looks them up
 // in the index; otherwise it may read all records for each batch.
-const findDeleted = `
-  SELECT DISTINCT plant_id FROM unnest((SELECT $1::bigint[])) AS line (id) JOIN deletions ON plant_id = id`;
+const findDeleted = ({ deletions }: StoreSchema): string => `
+  SELECT DISTINCT plant_id
+  FROM pg_catalog.unnest((SELECT $1::bigint[])) AS line (id) JOIN ${deletions} ON plant_id = id`;
 
 // Each partition has an index of its own, and ninety of them are searched for each id. Ids that lie close together, as
 // in an export, are in one stretch of each index.
-const findDeletedBetween = "SELECT DISTINCT plant_id FROM deletions WHERE plant_id BETWEEN $1 AND $2";
+const findDeletedBetween = ({ deletions }: StoreSchema): string =>
+  `SELECT DISTINCT plant_id FROM ${deletions} WHERE plant_id BETWEEN $1 AND $2`;
 
 // How many ids a stretch may have for each that is looked for: at most as many records are read in vain.
 const idsInStretchMax = 4n;
 
 // ON CONFLICT, because an interrupted import is run again.
-const insert = `
-  WITH added AS (INSERT INTO plants SELECT unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id)
-  SELECT array_agg(id) FROM added`;
-
-const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
+const insert = ({ plants }: StoreSchema): string => `
+  WITH added AS (INSERT INTO ${plants} SELECT pg_catalog.unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id)
+  SELECT pg_catalog.array_agg(id) FROM added`;
 
 // Half of the work of an INSERT, but all or nothing: it fails at the first id that is there.
-const copy = "COPY plants (id) FROM STDIN (FORMAT binary)";
+const copy = ({ plants }: StoreSchema): string => `COPY ${plants} (id) FROM STDIN (FORMAT binary)`;
 
 // The SQLSTATEs of a COPY that failed because of other transactions, the server or the connection.
 const faultsOfOthers = /^(?:08|40|53|57)/;
 
-const takeBack = "DELETE FROM plants WHERE id = ANY($1::bigint[])";
+const takeBack = ({ plants }: StoreSchema): string => `DELETE FROM ${plants} WHERE id = ANY($1::bigint[])`;
 
 /** Starts an import while servers keep deleting. The import owns the session. */
-export function startImport(session: Session, { restore = false }: ImportOptions): PlantImport {
+export function startImport(session: Session, schema: StoreSchema, { restore = false }: ImportOptions): PlantImport {
+  const target = { session, schema };
   let isAllNew = true;
   return {
     add: async (ids) => {
-      const counts = await addBatch(session, ids, restore, isAllNew);
+      const counts = await addBatch(target, ids, restore, isAllNew);
       // What is there, or was deleted, mostly comes in a row.
       isAllNew = counts.added === ids.length;
       return counts;
@@ -50,22 +53,29 @@ export function startImport(session: Session, { restore = false }: ImportOptions
   };
 }
 
+/** Where ids are added. */
+interface Target {
+  readonly session: Session;
+  readonly schema: StoreSchema;
+}
+
 /** @param mayBeNew - whether it is first tried to copy the batch as a whole */
 async function addBatch(
-  session: Session,
+  target: Target,
   ids: readonly bigint[] | BigInt64Array,
   restore: boolean,
   mayBeNew: boolean,
 ): Promise<ImportCounts> {
+  const { session } = target;
   // Sorted, so that neighbours in the index are written together, and two imports do not deadlock.
   const lines = new BigInt64Array(ids).toSorted();
   // The ids that were added by attempts of which the server does not know whether they were committed. If a later
   // attempt finds them there, this import has added them all the same.
   const added = new Set<string>();
   return await repeatWhileRefused(session, async () => {
-    const isCopied = mayBeNew && (await copyNew(session, lines, restore));
-    if (!isCopied) await session.begin(begin);
-    const inserted = isCopied ? undefined : await (restore ? insertAll : insertUndeleted)(session, lines);
+    const isCopied = mayBeNew && (await copyNew(target, lines, restore));
+    if (!isCopied) await session.begin(readCommitted);
+    const inserted = isCopied ? undefined : await (restore ? insertAll : insertUndeleted)(target, lines);
     try {
       await session.commit();
     } catch (fault) {
@@ -83,12 +93,13 @@ async function addBatch(
  * Begins a transaction and copies ids in it. Returns whether all of them were new; if not, nothing was done and the
  * transaction is over.
  */
-async function copyNew(session: Session, lines: BigInt64Array, restore: boolean): Promise<boolean> {
-  await session.begin(begin);
+async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): Promise<boolean> {
+  const { session, schema } = target;
+  await session.begin(readCommitted);
   try {
-    const count = await session.copy(copy, int64Copy(lines));
+    const count = await session.copy(copy(schema), int64Copy(lines));
     // The COPY waits for deletions that are under way, so that only a look after it sees their records.
-    if (count === lines.length && (restore || (await idsWithRecord(session, lines)).size === 0)) return true;
+    if (count === lines.length && (restore || (await idsWithRecord(target, lines)).size === 0)) return true;
   } catch (fault) {
     // Otherwise an id is there, which Citus calls an internal error, a trigger refuses one, or the server has no COPY.
     if (faultsOfOthers.test(sqlStateOf(fault) ?? "08")) throw fault;
@@ -115,36 +126,36 @@ interface InsertedLines {
   readonly deleted: ReadonlySet<string>;
 }
 
-async function insertAll(session: Session, lines: BigInt64Array): Promise<InsertedLines> {
-  return { added: await insertIds(session, lines), deleted: new Set() };
+async function insertAll(target: Target, lines: BigInt64Array): Promise<InsertedLines> {
+  return { added: await insertIds(target, lines), deleted: new Set() };
 }
 
-async function insertUndeleted(session: Session, lines: BigInt64Array): Promise<InsertedLines> {
-  const before = await idsWithRecord(session, lines);
+async function insertUndeleted(target: Target, lines: BigInt64Array): Promise<InsertedLines> {
+  const before = await idsWithRecord(target, lines);
   const undeleted = before.size === 0 ? lines : lines.filter((id) => !before.has(String(id)));
-  const added = await insertIds(session, undeleted);
+  const added = await insertIds(target, undeleted);
   // If a deletion is in progress, the INSERT waits for it, and then finds the id free. This looks for records again
   // with a new snapshot, and only among the added ids: a plant that was restored has a record, too.
-  const meanwhile = await idsWithRecord(session, BigInt64Array.from(added, BigInt));
-  if (meanwhile.size > 0) await session.query(takeBack, [toArray([...meanwhile])]);
+  const meanwhile = await idsWithRecord(target, BigInt64Array.from(added, BigInt));
+  if (meanwhile.size > 0) await target.session.query(takeBack(target.schema), [toArray([...meanwhile])]);
   return { added, deleted: new Set([...before, ...meanwhile]) };
 }
 
 /** Inserts ids, and returns those that are new. */
-async function insertIds(session: Session, ids: BigInt64Array): Promise<readonly string[]> {
-  const [row] = await session.query(insert, [toArray(ids)]);
+async function insertIds({ session, schema }: Target, ids: BigInt64Array): Promise<readonly string[]> {
+  const [row] = await session.query(insert(schema), [toArray(ids)]);
   return idsIn(row?.[0]);
 }
 
 /** Returns those of the ids that have a deletion record. */
-async function idsWithRecord(session: Session, ids: BigInt64Array): Promise<Set<string>> {
+async function idsWithRecord({ session, schema }: Target, ids: BigInt64Array): Promise<Set<string>> {
   const sorted = ids.toSorted();
   const [first, last] = [sorted.at(0), sorted.at(-1)];
   if (first === undefined || last === undefined) return new Set();
   if (last - first >= idsInStretchMax * BigInt(ids.length)) {
-    return new Set((await session.query(findDeleted, [toArray(ids)])).map(([id]) => id ?? ""));
+    return new Set((await session.query(findDeleted(schema), [toArray(ids)])).map(([id]) => id ?? ""));
   }
-  const between = await session.query(findDeletedBetween, [first, last]);
+  const between = await session.query(findDeletedBetween(schema), [first, last]);
   if (between.length === 0) return new Set();
   const wanted = new Set(Array.from(ids, String));
   return new Set(between.map(([id]) => id ?? "").filter((id) => wanted.has(id)));

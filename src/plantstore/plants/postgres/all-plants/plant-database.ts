@@ -10,6 +10,7 @@ import { problemOf } from "../delete/problem.ts";
 import { isByDay, makeDays } from "../schema/by-day.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { followRenamedSchema } from "../schema/renamed-schema.ts";
+import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
 import type { OnWaiting } from "../schema/beside-servers.ts";
 import { migrate, type Versions } from "../schema/migrate.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
@@ -26,18 +27,24 @@ import { startImport } from "./import.ts";
  */
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
-  await onSession(server, (session) => repeatWhileRefused(session, () => checkDatabase(session, "read")));
+  const schema = await onSession(server, (session) => repeatWhileRefused(session, () => findStore(session)));
   const openSession = (): Session => new Session(server, undefined, new Citus());
   return withNamedFaults(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
-      await onSession(server, (session) => repeatWhileRefused(session, () => checkDatabase(session)));
-      return startImport(openSession(), options);
+      await onSession(server, (session) => repeatWhileRefused(session, () => checkDatabase(session, schema)));
+      return startImport(openSession(), schema, options);
     },
-    exportPlants: () => exportPlants(openSession()),
-    listDeletions: (filter = {}) => listDeletions(openSession(), filter),
+    exportPlants: () => exportPlants(openSession(), schema),
+    listDeletions: (filter = {}) => listDeletions(openSession(), schema, filter),
     // Each operation has a session of its own.
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
+}
+
+async function findStore(session: Session): Promise<StoreSchema> {
+  const schema = await findSchema(session);
+  await checkDatabase(session, schema, "read");
+  return schema;
 }
 
 /**
@@ -61,14 +68,15 @@ const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, an
 export async function migratePostgres(url: string, onWaiting?: OnWaiting): Promise<Versions> {
   const server = readServerUrl(url);
   const migrateAll = async (session: Session, citus: Citus): Promise<Versions> => {
-    await repeatWhileRefused(session, () => refuseDistributedSchema(session));
-    const versions = await migrate(session, new Session(server, unlimited, citus), onWaiting);
-    await spreadByDay(session, onWaiting);
+    const schema = await repeatWhileRefused(session, () => findSchema(session));
+    await repeatWhileRefused(session, () => refuseDistributedSchema(session, schema));
+    const versions = await migrate({ session, lock: new Session(server, unlimited, citus), schema }, onWaiting);
+    await spreadByDay(session, schema, onWaiting);
     await repeatWhileRefused(session, async () => {
-      if (!(await isByDay(session))) return;
-      await followRenamedSchema(session);
+      if (!(await isByDay(session, schema))) return;
+      await followRenamedSchema(session, schema);
       // Each a partition: how long records are kept is for servers to say.
-      await ((await isCitus(session)) ? spreadDays.make(session, 0) : makeDays(session));
+      await ((await isCitus(session)) ? spreadDays(schema).make(session, 0) : makeDays(session, schema));
     });
     return versions;
   };
@@ -91,13 +99,14 @@ async function onSession<Result>(
   }
 }
 
-async function* exportPlants(session: Session): AsyncGenerator<readonly bigint[]> {
-  const chunks = chunksOf(session, "SELECT id FROM plants ORDER BY id");
+async function* exportPlants(session: Session, { plants }: StoreSchema): AsyncGenerator<readonly bigint[]> {
+  const chunks = chunksOf(session, `SELECT id FROM ${plants} ORDER BY id`);
   for await (const rows of chunks) yield rows.map(([id]) => BigInt(id ?? ""));
 }
 
 async function* listDeletions(
   session: Session,
+  { deletions }: StoreSchema,
   { since, plantId }: DeletionFilter,
 ): AsyncGenerator<readonly Deletion[]> {
   // The query of a cursor takes no parameters. The time is given as a number, because PostgreSQL does not accept the
@@ -107,7 +116,7 @@ async function* listDeletions(
   const chunks = chunksOf(
     session,
     `SELECT plant_id, extract(epoch FROM deleted_at) * 1000, subject, request_id, batch
-     FROM deletions WHERE deleted_at >= to_timestamp(${sinceS}) ${ofPlant} ORDER BY deleted_at, seq`,
+     FROM ${deletions} WHERE deleted_at >= pg_catalog.to_timestamp(${sinceS}) ${ofPlant} ORDER BY deleted_at, seq`,
   );
   for await (const rows of chunks) {
     yield rows.map(([id, deletedAtMs, subject, requestId, batch]) => ({
@@ -127,7 +136,7 @@ async function* listDeletions(
 async function* chunksOf(session: Session, query: string): AsyncGenerator<readonly Row[]> {
   try {
     // One transaction reads one snapshot, and PgBouncer keeps it on one server connection.
-    await session.begin(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE rows NO SCROLL CURSOR FOR ${query}`);
+    await session.begin(`ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE rows NO SCROLL CURSOR FOR ${query}`);
     for (;;) {
       const rows = await session.query(`FETCH ${chunkRowsMax} FROM rows`);
       if (rows.length > 0) yield rows;

@@ -21,8 +21,8 @@ const nothing: Dropped = { count: 0, isMore: false };
 export interface RetentionOptions {
   /** How long records are kept, in milliseconds. */
   readonly keptMs: number;
-  /** Returns where the records are now. */
-  readonly placement: () => Placement;
+  /** Returns where the records are now. Where that is not known yet, it finds out. */
+  readonly placementOn: (session: Session) => Promise<Placement>;
   /**
    * Returns whether plants were deleted since a time on the clock of `performance.now()`: then retention gives way. By
    * default it never does.
@@ -61,7 +61,7 @@ export class Retention {
   }
 
   async #drop(): Promise<void> {
-    const { placement, keptMs, onUpkeep } = this.#options;
+    const { placementOn, keptMs, onUpkeep } = this.#options;
     const session = this.#session;
     const begunMs = performance.now();
     let count = 0;
@@ -70,12 +70,12 @@ export class Retention {
     // A dump that keeps days from being dropped keeps no row of others.
     const works = [
       async () => {
-        await placement().days?.make(session, keptMs);
+        await (await placementOn(session)).days?.make(session, keptMs);
         return nothing;
       },
-      async () => placement().days?.dropOld(session, keptMs) ?? nothing,
+      async () => (await placementOn(session)).days?.dropOld(session, keptMs) ?? nothing,
       async () => {
-        const dropped = await placement().dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
+        const dropped = await (await placementOn(session)).dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
         fromUs = dropped.reachedUs;
         return dropped;
       },
@@ -102,10 +102,11 @@ export class Retention {
 
   /** Leaves the server to deletions between two slices, if there were any since the first one began. */
   async #giveWay(begunMs: number, { isMore }: Dropped): Promise<void> {
-    const { placement, hasDeletedSince } = this.#options;
+    const { placementOn, hasDeletedSince } = this.#options;
     if (!isMore || hasDeletedSince?.(begunMs) !== true) return;
     const tookMs = performance.now() - begunMs;
-    await sleep(tookMs * placement().dropRest, undefined, { signal: this.#stopping.signal });
+    const { dropRest } = await placementOn(this.#session);
+    await sleep(tookMs * dropRest, undefined, { signal: this.#stopping.signal });
   }
 
   /** Tries again what has met a lock on a table: it waits for that for a moment only, because deletions wait with it. */

@@ -4,6 +4,8 @@ import { type OnWaiting, runBesideServers, tableLockMs } from "../schema/beside-
 import { dependentsSql, inSchemaOfOwner, markSqlOf, validateSql } from "../schema/by-day.ts";
 import { closeSql } from "../schema/day-functions.ts";
 import { grantsSql, isByDaySql } from "../schema/gather.ts";
+import { queryIn, searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Row, Session } from "../server/session.ts";
 import { dayFunctionsSql } from "./day-functions.ts";
@@ -13,16 +15,18 @@ import { distribute, isCitus } from "./distribute.ts";
 const dayLockMs = 50;
 
 /** Makes and drops partitions of records that Citus has spread. */
-export const spreadDays: RecordDays = {
-  make: async (session, keptMs) => void (await callLocking(session, "plantstore_make_days", keptMs)),
-  dropOld: async (session, keptMs) => {
-    const [[count = null] = []] = await callLocking(session, "plantstore_drop_day", keptMs);
-    return { count: Number(count), isMore: count !== null };
-  },
-};
+export function spreadDays({ quoted }: StoreSchema): RecordDays {
+  return {
+    make: async (session, keptMs) => void (await callLocking(session, `${quoted}.plantstore_make_days`, keptMs)),
+    dropOld: async (session, keptMs) => {
+      const [[count = null] = []] = await callLocking(session, `${quoted}.plantstore_drop_day`, keptMs);
+      return { count: Number(count), isMore: count !== null };
+    },
+  };
+}
 
 async function callLocking(session: Session, name: string, keptMs: number): Promise<readonly Row[]> {
-  return await lockingOnWorkers(session, dayLockMs, () =>
+  return await lockingOnWorkers(session, dayLockMs, readCommitted, () =>
     session.query(`SELECT ${name}($1::interval)`, [`${keptMs} milliseconds`]),
   );
 }
@@ -31,18 +35,18 @@ async function callLocking(session: Session, name: string, keptMs: number): Prom
  * Runs work in a transaction that waits for locks no longer than this, on workers either. Nor does it keep them: the
  * coordinator ends it when this process hangs before the commit.
  */
-async function lockingOnWorkers<Result>(session: Session, ms: number, work: () => Promise<Result>): Promise<Result> {
-  try {
-    await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '5s'");
+async function lockingOnWorkers<Result>(
+  session: Session,
+  ms: number,
+  characteristics: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const begin = `${characteristics}; SET LOCAL idle_in_transaction_session_timeout = '5s'`;
+  return await session.transact(begin, async () => {
     await session.run("SET LOCAL citus.propagate_set_commands = 'local'");
     await session.run(`SET LOCAL lock_timeout = ${ms}`);
-    const result = await work();
-    await session.commit();
-    return result;
-  } catch (fault) {
-    session.discard();
-    throw fault;
-  }
+    return await work();
+  });
 }
 
 // From PostgreSQL 17 on, no table with an identity can become a partition, and Citus lets none lose it.
@@ -58,12 +62,12 @@ const triggersSql = `
   ) AS trigger`;
 
 /** Spreads the tables of a store as {@link distribute} does, and divides deletion records by day where that can be. */
-export async function spreadByDay(session: Session, onWaiting?: OnWaiting): Promise<void> {
-  await repeatWhileRefused(session, () => distribute(session));
+export async function spreadByDay(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void> {
+  await repeatWhileRefused(session, () => distribute(session, schema));
   await repeatWhileRefused(session, async () => {
-    await divideSpreadByDay(session, onWaiting);
+    await divideSpreadByDay(session, schema, onWaiting);
     // Once they are divided, the function that deletes is another one.
-    await distribute(session);
+    await distribute(session, schema);
   });
 }
 
@@ -73,17 +77,18 @@ export async function spreadByDay(session: Session, onWaiting?: OnWaiting): Prom
  *
  * @throws StoreOpenError naming what keeps the table from being replaced
  */
-async function divideSpreadByDay(session: Session, onWaiting?: OnWaiting): Promise<void> {
-  if (!(await isCitus(session)) || (await session.query(canDivideSql)).length === 0) return;
-  const found = [...(await session.query(dependentsSql)), ...(await session.query(triggersSql))];
+async function divideSpreadByDay(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void> {
+  if (!(await isCitus(session)) || (await queryIn(session, schema, canDivideSql)).length === 0) return;
+  const found = [...(await queryIn(session, schema, dependentsSql)), ...(await queryIn(session, schema, triggersSql))];
   const dependents = found.flatMap(([what]) => what ?? []);
   if (dependents.length > 0) {
     const what = dependents.join(", ");
     throw new StoreOpenError(`the table deletions is replaced: drop ${what}, and create that again afterwards`);
   }
   for (const sql of spreadByDaySql) {
-    const step = (): Promise<void> => lockingOnWorkers(session, tableLockMs, () => session.run(sql));
-    await runBesideServers(session, step, "deletions", onWaiting);
+    const begin = `${readCommitted}; ${searchPathSql(schema)}`;
+    const step = (): Promise<void> => lockingOnWorkers(session, tableLockMs, begin, () => session.run(sql));
+    await runBesideServers(session, step, { schema, table: "deletions" }, onWaiting);
   }
 }
 

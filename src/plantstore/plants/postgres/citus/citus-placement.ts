@@ -4,6 +4,7 @@ import { verdictOn } from "../delete/fault-table.ts";
 import { findKeysSql, toIds } from "../delete/one-server.ts";
 import type { Placement, PlantFate } from "../delete/placement.ts";
 import { probeWrite } from "../delete/probe-write.ts";
+import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Row, Session } from "../server/session.ts";
 import { spreadDays } from "./by-day.ts";
 import type { Shards } from "./shards.ts";
@@ -12,30 +13,32 @@ import type { Shards } from "./shards.ts";
 const workerMsMin = 1_000;
 
 // Citus runs this function on the worker of the first plant.
-const deleteOnWorkerSql = `
-  SELECT deleted, locked, kept FROM plantstore_delete(
-    $1::bigint, $2::bigint[], $3::text[], $4::text[], $5::uuid, $6::text[], $7::boolean)`;
+const deleteOnWorkerSql = ({ quoted }: StoreSchema): string => `
+  SELECT deleted, locked, kept FROM ${quoted}.plantstore_delete(
+    $1::bigint, $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[], $5::pg_catalog.uuid,
+    $6::pg_catalog.text[], $7::boolean)`;
 
-const stillThereSql = "SELECT id FROM plants WHERE id = ANY($1::bigint[])";
+const stillThereSql = ({ plants }: StoreSchema): string => `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[])`;
 
 // A key names its plant, so only the workers of these plants need to look.
-const keysSql = "idempotency_key = ANY($1::text[]) AND plant_id = ANY($2::bigint[])";
+const keysSql = "idempotency_key = ANY($1::pg_catalog.text[]) AND plant_id = ANY($2::bigint[])";
 
 // Rows per transaction: a shard compares each plant of them with each number.
 const droppedMax = 1_000;
 
 // Without SKIP LOCKED, which works on one shard at a time: processes that do so at once may wait for each other.
-const oldRecordsSql = (condition: string): string => `
-  SELECT plant_id, seq FROM deletions WHERE ${condition} AND deleted_at < now() - $1::interval ORDER BY deleted_at LIMIT $2::integer`;
-const dropSql = (condition: string): string =>
-  `DELETE FROM deletions WHERE ${condition} AND plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
+const oldRecordsSql = ({ deletions }: StoreSchema, condition: string): string => `
+  SELECT plant_id, seq FROM ${deletions} WHERE ${condition} AND deleted_at < pg_catalog.now() - $1::interval
+  ORDER BY deleted_at LIMIT $2::integer`;
+const dropSql = ({ deletions }: StoreSchema, condition: string): string =>
+  `DELETE FROM ${deletions} WHERE ${condition} AND plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
 // Citus would take the number from a sequence of the coordinator, and then wait for the standbys of that, which a
 // deletion that a worker runs does not. Each look makes up its own, among so many that no two looks at once have the
 // same: one would wait until the other has taken its record back. It is negative because those of deletions begin at 1.
-const probeRecordSql = (id: bigint): string => `
-  INSERT INTO deletions (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
-  VALUES (-(1 + random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
+const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
+  INSERT INTO ${deletions} (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
+  VALUES (-(1 + pg_catalog.random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
 
 /**
  * Returns the placement of tables that Citus has spread over its workers (docs.citusdata.com), by the id of the plant:
@@ -46,11 +49,19 @@ const probeRecordSql = (id: bigint): string => `
  * - Where records are divided by day, it marks those without a key with theirs.
  * - No index can be unique across workers, so an idempotency key holds for one plant, with which it begins in records.
  */
-export function citusPlacement(shards: Shards, isByDay: boolean): Placement {
+export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boolean): Placement {
   // By day, no other partition has records with a key, or such as are dropped row by row.
   const inAllDays = isByDay ? "day IS NULL" : "true";
-  const lookForKeysSql = findKeysSql(`${keysSql} AND ${inAllDays}`);
+  const pinned = "true";
+  const lookForKeysSql = findKeysSql(schema, `${keysSql} AND ${inAllDays}`, pinned);
+  const callOnWorker = deleteOnWorkerSql(schema);
+  const checkWorkerOf = async (session: Session, id: bigint): Promise<void> => {
+    // Rejects if the worker of the plant would not make a deletion durable.
+    await session.query(callOnWorker, [id, "{}", "{}", "{}", null, null, false]);
+  };
   return {
+    schema,
+    pinned,
     isSpread: true,
     // A batch costs a statement for each shard that it touches, so fewer and larger batches are cheaper.
     // test/citus/load.ts: twice as many deletions as with two at a time.
@@ -58,43 +69,48 @@ export function citusPlacement(shards: Shards, isByDay: boolean): Placement {
     workerOf: (id) => shards.workerOf(id),
     toRecordedCall: (call, id) =>
       call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` },
-    deletePlants: async (session, batch) => idsIn((await deleteOnWorker(session, batch, false))?.[0]).map(BigInt),
-    deleteUnlockedPlants: async (session, batch) => toFates(await deleteOnWorker(session, batch, true)),
+    deletePlants: async (session, batch) => {
+      const [row] = await session.query(callOnWorker, valuesOf(batch, false));
+      return idsIn(row?.[0]).map(BigInt);
+    },
+    deleteUnlockedPlants: async (session, batch) => {
+      const [row] = await session.query(callOnWorker, valuesOf(batch, true));
+      return toFates(row);
+    },
     // The function that deletes has waited for the standbys.
-    findPlants: async (session, ids) => toIds(await session.query(stillThereSql, [toArray(ids)])),
+    findPlants: async (session, ids) => toIds(await session.query(stillThereSql(schema), [toArray(ids)])),
     // By a batch without plants: what is not there is on the standbys of the worker once it is answered.
     waitForStandbys: async (session, [one]) => {
-      await session.query(deleteOnWorkerSql, [one, "{}", "{}", "{}", randomUUID(), null, false]);
+      await session.query(callOnWorker, [one, "{}", "{}", "{}", randomUUID(), null, false]);
     },
     findKeyRecords: (session, keyed) =>
       session.query(lookForKeysSql, [keysOf(keyed), toArray(keyed.map(({ id }) => id))]),
     // To drop a record costs half as much as its deletion did: with rests, they could come faster than they go.
     dropRest: 0,
-    days: isByDay ? spreadDays : undefined,
+    days: isByDay ? spreadDays(schema) : undefined,
     dropOldRecords: async (session, keptMs, { max }) => {
       const limit = Math.min(max, droppedMax);
-      const old = await session.query(oldRecordsSql(inAllDays), [`${keptMs} milliseconds`, limit]);
+      const old = await session.query(oldRecordsSql(schema, inAllDays), [`${keptMs} milliseconds`, limit]);
       if (old.length === 0) return { count: 0, isMore: false };
       const [ids, seqs] = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
-      const { length: count } = await session.query(dropSql(inAllDays), [ids, seqs]);
+      const { length: count } = await session.query(dropSql(schema, inAllDays), [ids, seqs]);
       // A slice that triggers keep whole would be the next one, too.
       return { count, isMore: count > 0 && old.length === limit };
     },
     checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
     checkWrite: (session) =>
       checkEachWorker(session, shards, async (id) => {
-        await probeWrite(session, id, probeRecordSql(id));
+        await probeWrite(session, schema, id, probeRecordSql(schema, id));
         await checkWorkerOf(session, id);
       }),
   };
 }
 
-/** Deletes a batch, and returns the arrays of the plants that are deleted, locked and kept. */
-async function deleteOnWorker(session: Session, batch: DeleteBatch, skips: boolean): Promise<Row | undefined> {
-  const [one] = batch.firstOf.keys();
-  const [ids, subjects, requestIds, token, keys = null] = batch.values;
-  const [row] = await session.query(deleteOnWorkerSql, [one, ids, subjects, requestIds, token, keys, skips]);
-  return row;
+/** Returns the parameters by which the function deletes a batch; it returns arrays of those deleted, locked and kept. */
+function valuesOf({ firstOf, values }: DeleteBatch, skips: boolean): readonly unknown[] {
+  const [one] = firstOf.keys();
+  const [ids, subjects, requestIds, token, keys = null] = values;
+  return [one, ids, subjects, requestIds, token, keys, skips];
 }
 
 function toFates(row: Row | undefined): Map<bigint, PlantFate> {
@@ -102,11 +118,6 @@ function toFates(row: Row | undefined): Map<bigint, PlantFate> {
   const kinds: readonly PlantFate[] = ["deleted", "locked", "kept"];
   for (const [i, fate] of kinds.entries()) for (const id of idsIn(row?.[i])) fates.set(BigInt(id), fate);
   return fates;
-}
-
-/** Rejects if the worker of a plant would not make a deletion durable. */
-async function checkWorkerOf(session: Session, id: bigint): Promise<void> {
-  await session.query(deleteOnWorkerSql, [id, "{}", "{}", "{}", null, null, false]);
 }
 
 /**

@@ -3,7 +3,7 @@ import { StoreOpenError } from "../../store-open-error.ts";
 import { oneServer, oneServerByDay } from "../delete/one-server.ts";
 import type { Placement } from "../delete/placement.ts";
 import { isByDay } from "../schema/by-day.ts";
-import { isByDaySql } from "../schema/gather.ts";
+import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
 import type { Notice } from "../server/connect.ts";
 import { InDoubt, type Session, type Workers } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
@@ -19,13 +19,36 @@ const collationHint = "REFRESH COLLATION VERSION";
 // Processes. A server has about as many connections; those that are stuck for longest are forgotten first.
 const stuckMax = 100;
 
-/** What Citus may have to do with a store. Shared by all sessions of the store. */
+/** Where a store is, and what Citus may have to do with it. Shared by all sessions of the store. */
 export class Citus implements Workers {
-  /** Where the tables are, as far as is known: on one server until {@link learn} has found that they are spread. */
-  placement: Placement = oneServer;
+  #schema: StoreSchema | undefined;
+  #placement: Placement | undefined;
   #shards: Shards | undefined;
   /** The processes of the server that may still wait for a worker. */
   #stuck: readonly number[] = [];
+
+  /** The placement that {@link learn} has found last. */
+  get placement(): Placement {
+    if (this.#placement === undefined) throw new Error("it is not known where the tables are");
+    return this.#placement;
+  }
+
+  /** Whether the tables are spread over workers, as far as is known. */
+  get isSpread(): boolean {
+    return this.#placement?.isSpread ?? false;
+  }
+
+  /** Returns the schema, which is found once: what changes where to look for it later does not move a store. */
+  async schemaOn(session: Session): Promise<StoreSchema> {
+    const schema = this.#schema ?? (await findSchema(session));
+    return (this.#schema ??= schema);
+  }
+
+  /** Returns the placement that is known, or else learns it. */
+  async placementOn(session: Session): Promise<Placement> {
+    if (this.#placement === undefined) await this.learn(session);
+    return this.placement;
+  }
 
   /**
    * Reads where the tables are now: an operator may add workers at any time.
@@ -34,11 +57,15 @@ export class Citus implements Workers {
    * arrive
    */
   async learn(session: Session): Promise<void> {
-    const rows = (await isCitus(session)) ? await session.query(shardsSql) : [];
+    const schema = await this.schemaOn(session);
+    const rows = (await isCitus(session)) ? await session.query(shardsSql, shardsOf(schema)) : [];
     if (rows.length === 0) {
-      await refuseDistributedSchema(session);
+      await refuseDistributedSchema(session, schema);
+      const isDivided = await isByDay(session, schema);
+      const isKnown = this.#shards === undefined && (this.#placement?.days !== undefined) === isDivided;
+      if (this.#placement !== undefined && isKnown) return;
       this.#shards = undefined;
-      this.placement = (await isByDay(session)) ? oneServerByDay : oneServer;
+      this.#placement = isDivided ? oneServerByDay(schema) : oneServer(schema);
       return;
     }
     if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(spreadByHand);
@@ -47,10 +74,10 @@ export class Citus implements Workers {
     const hashMax = rows.map(([max]) => Number(max));
     const worker = rows.map(([, index]) => Number(index));
     // To find a plant of each worker takes a while.
-    const known = [this.#shards?.hashMax, this.#shards?.worker, this.placement.days !== undefined];
+    const known = [this.#shards?.hashMax, this.#shards?.worker, this.#placement?.days !== undefined];
     if (isDeepStrictEqual([hashMax, worker, divided], known)) return;
     this.#shards = new Shards(hashMax, worker);
-    this.placement = citusPlacement(this.#shards, divided);
+    this.#placement = citusPlacement(schema, this.#shards, divided);
   }
 
   // Citus passes SQLSTATE and text of a worker's warning on, but not the routine; `57P01` comes when the waiting backend
@@ -62,7 +89,7 @@ export class Citus implements Workers {
   }
 
   mayWait(processId: number | null): void {
-    if (processId !== null && this.placement.isSpread) this.#stuck = [...this.#stuck, processId].slice(-stuckMax);
+    if (processId !== null && this.isSpread) this.#stuck = [...this.#stuck, processId].slice(-stuckMax);
   }
 
   // While Citus commits on workers it cannot be cancelled itself. So each statement that is given up would keep a
@@ -89,11 +116,17 @@ export class Citus implements Workers {
 
 // A table that is on one node as a whole has a shard without hashes, and is used as on any other server.
 const shardsSql = `
-  SELECT shardmaxvalue, dense_rank() OVER (ORDER BY groupid) - 1, to_regprocedure('${deleteFunction}') IS NOT NULL,
-    current_setting('client_min_messages') LIKE 'debug%' AND current_setting('citus.worker_min_messages') LIKE 'debug%',
-    EXISTS (${isByDaySql})
-  FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
-  WHERE logicalrelid = to_regclass('plants') AND shardmaxvalue IS NOT NULL ORDER BY shardmaxvalue::integer`;
+  SELECT shardmaxvalue, pg_catalog.dense_rank() OVER (ORDER BY groupid) - 1,
+    pg_catalog.to_regprocedure($3) IS NOT NULL,
+    pg_catalog.current_setting('client_min_messages') LIKE 'debug%'
+      AND pg_catalog.current_setting('citus.worker_min_messages') LIKE 'debug%',
+    EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($2) AND relkind = 'p')
+  FROM pg_catalog.pg_dist_shard JOIN pg_catalog.pg_dist_placement USING (shardid)
+  WHERE logicalrelid = pg_catalog.to_regclass($1) AND shardmaxvalue IS NOT NULL ORDER BY shardmaxvalue::integer`;
+
+function shardsOf({ quoted, plants, deletions }: StoreSchema): readonly string[] {
+  return [plants, deletions, `${quoted}.${deleteFunction}`];
+}
 
 const warningsHidden =
   "set client_min_messages and citus.worker_min_messages to debug1 for the role, because a pooler keeps them from " +
@@ -105,8 +138,10 @@ const warningsHidden =
 // name as well. If the wait of one of them is ended by mistake, its operator is told that a worker warned, maybe that a
 // commit is not on its standbys, and can run it again; a migration that finds its step committed goes on by itself.
 const endWaitsSql = `
-  SELECT DISTINCT pid FROM pg_stat_activity CROSS JOIN LATERAL run_command_on_workers(format(
-    $$ SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-       WHERE wait_event = 'SyncRep' AND application_name = 'citus_internal gpid=%s' $$,
-    citus_calculate_gpid(citus_nodeid_for_gpid(citus_backend_gpid()), pid)))
-  WHERE pid = ANY($1::integer[]) AND application_name = current_setting('application_name')`;
+  SELECT DISTINCT pid FROM pg_catalog.pg_stat_activity CROSS JOIN LATERAL
+    pg_catalog.run_command_on_workers(pg_catalog.format(
+      $$ SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+         WHERE wait_event = 'SyncRep' AND application_name = 'citus_internal gpid=%s' $$,
+      pg_catalog.citus_calculate_gpid(
+        pg_catalog.citus_nodeid_for_gpid(pg_catalog.citus_backend_gpid()), pid)))
+  WHERE pid = ANY($1::integer[]) AND application_name = pg_catalog.current_setting('application_name')`;

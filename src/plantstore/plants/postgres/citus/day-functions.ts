@@ -66,7 +66,7 @@ export const dayFunctionsSql: string = `
     SELECT min(relname) INTO name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
       WHERE inhparent = 'deletions'::regclass AND pg_table_is_visible(inhrelid) AND relname ~ '^deletions_[0-9]{8}$'
         AND ((SELECT max(bound[1]::date) + 1
-          FROM regexp_matches(pg_get_expr(relpartbound, inhrelid), '\\d{4}-\\d\\d-\\d\\d', 'g') AS bound)
+          FROM regexp_matches(pg_get_expr(relpartbound, inhrelid), '[0-9]{4}-[0-9]{2}-[0-9]{2}', 'g') AS bound)
         )::timestamp AT TIME ZONE 'UTC' <= now() - kept;
     IF name IS NULL THEN
       FOREACH name IN ARRAY '{deletions_by_row, deletions_other_days}'::text[] LOOP

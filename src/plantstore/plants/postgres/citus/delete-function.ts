@@ -11,14 +11,17 @@ const elsewhere = (ids: string): string => `EXISTS (
 // `tgtype`).
 const mayDropRecords = `EXISTS (
         SELECT FROM pg_trigger
-        WHERE tgtype & 7 = 7 AND NOT tgisinternal AND tgrelid::regclass::text LIKE '%deletions\\_%'
+        WHERE tgtype & 7 = 7 AND NOT tgisinternal AND strpos(tgrelid::regclass::text, 'deletions_') > 0
       )`;
 
 // A record with a key is in the partition of all days, whose index lets no key be used twice.
-const todayWithoutKey = ", CASE WHEN key IS NULL THEN (now() AT TIME ZONE 'UTC')::date END";
+const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME ZONE 'UTC')::date END";
 
 /**
  * The body of the function, which `migrate` compares with that in the database.
+ *
+ * The settings of a worker are those of its role and configuration, and checked. Only where the function runs on the
+ * coordinator, another client of a pooler may have set them, which is taken back until the commit.
  *
  * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits
  * for no lock; on Citus, SKIP LOCKED works on one shard at a time. As in the statement for other servers, "not
@@ -40,6 +43,7 @@ export const functionBodyOf = (isByDay: boolean): string => `
   DECLARE
     part bigint[]; free bigint[]; present bigint; recorded bigint; missing bigint[]; undone uuid;
   BEGIN
+    PERFORM set_config('synchronous_commit', NULL, true);
     IF current_setting('fsync') = 'off' OR current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
       RAISE 'fsync is % and synchronous_commit is % on the worker %:%, so commits would not be durable',
         current_setting('fsync'), current_setting('synchronous_commit'), inet_server_addr(), inet_server_port()
@@ -66,7 +70,7 @@ export const functionBodyOf = (isByDay: boolean): string => `
     END IF;
     IF deleted IS NOT NULL THEN
       INSERT INTO deletions (plant_id, batch, subject, request_id, idempotency_key${isByDay ? ", day" : ""})
-        SELECT id, token, subject, request_id, key${isByDay ? todayWithoutKey : ""}
+        SELECT id, token, subject, request_id, NULLIF(key, '')${isByDay ? todayWithoutKey : ""}
         FROM unnest(ids, subjects, request_ids, keys) AS call (id, subject, request_id, key) WHERE id = ANY(deleted);
       GET DIAGNOSTICS recorded = ROW_COUNT;
       IF ${mayDropRecords} OR ${elsewhere("deleted")} THEN

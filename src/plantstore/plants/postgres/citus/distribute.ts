@@ -1,5 +1,7 @@
 import { StoreOpenError } from "../../store-open-error.ts";
 import { gatherSql, isByDaySql } from "../schema/gather.ts";
+import { searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { deleteFunction, functionBodyOf, functionSqlOf } from "./delete-function.ts";
 
@@ -12,17 +14,18 @@ const schemaDistributed =
  *
  * @throws StoreOpenError
  */
-export async function refuseDistributedSchema(session: Session): Promise<void> {
+export async function refuseDistributedSchema(session: Session, { quoted }: StoreSchema): Promise<void> {
   // Other servers do not have this table, nor does Citus before 12.
-  const [known] = await session.query("SELECT to_regclass('pg_dist_schema')");
+  const [known] = await session.query("SELECT pg_catalog.to_regclass('pg_catalog.pg_dist_schema')");
   if (known?.[0] === null) return;
-  const found = await session.query("SELECT FROM pg_dist_schema WHERE schemaid = current_schema()::regnamespace");
+  const sql = "SELECT FROM pg_catalog.pg_dist_schema WHERE schemaid = pg_catalog.to_regnamespace($1)";
+  const found = await session.query(sql, [quoted]);
   if (found.length > 0) throw new StoreOpenError(schemaDistributed);
 }
 
 /** Returns whether the server has Citus. */
 export async function isCitus(session: Session): Promise<boolean> {
-  return (await session.query("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0;
+  return (await session.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus'")).length > 0;
 }
 
 /** What an operator is told of tables that have no function to delete by. */
@@ -36,10 +39,11 @@ const spreadOtherwise = "`plants` and `deletions` must be distributed together, 
  *
  * @throws StoreOpenError when an operator has spread them in another way
  */
-export async function distribute(session: Session): Promise<void> {
+export async function distribute(session: Session, schema: StoreSchema): Promise<void> {
   if (!(await isCitus(session))) return;
   // Of several processes, all but one wait here, and must then see what the first has done.
-  await session.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT version FROM plantstore_schema FOR UPDATE");
+  const lockSql = `SELECT version FROM ${schema.versionTable} FOR UPDATE`;
+  await session.begin(`${readCommitted}; ${searchPathSql(schema)}; ${lockSql}`);
   for (const sql of await missingSql(session)) await session.run(sql);
   await session.commit();
 }

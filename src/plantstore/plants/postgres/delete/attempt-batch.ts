@@ -1,4 +1,5 @@
 import type { PendingDelete } from "../../delete-queue.ts";
+import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { AnsweredByKey } from "./answered-by-key.ts";
@@ -92,7 +93,7 @@ async function deleteBatch(
     : fatesOf(await placement.deletePlants(session, batch), "deleted");
   if (!mayBeDone) return fates;
   // What the statement has just deleted has a record, too.
-  return new Map([...fates, ...fatesOf(await findRecorded(session, batch), "deleted")]);
+  return new Map([...fates, ...fatesOf(await findRecorded(session, placement, batch), "deleted")]);
 }
 
 /**
@@ -146,34 +147,40 @@ export async function findRefused(
   placement: Placement,
   batch: DeleteBatch,
 ): Promise<PlantFate | undefined> {
-  const there = await session.query(lockSql, [batch.ids]);
+  const there = await session.query(lockSql(placement.schema), [batch.ids]);
   // In this order: once the attempt has released its lock, its record is complete.
-  const deleted = await findRecorded(session, batch);
+  const deleted = await findRecorded(session, placement, batch);
   if (deleted.length > 0) return "deleted";
   if (there.length > 0) return "kept";
   await placement.waitForStandbys(session, [...batch.firstOf.keys()]);
   return undefined;
 }
 
-const lockSql = "SELECT id FROM plants WHERE id = ANY($1::bigint[]) FOR UPDATE";
+const lockSql = ({ plants }: StoreSchema): string => `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) FOR UPDATE`;
 
 // An UPDATE that changes nothing instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
 // the records that it finds are durable even if the first attempt could not wait for that. If a trigger suppresses the
 // update, the statement fails: the record exists, so no caller may be told that the plant did not.
-const findRecordedSql = `
+const findRecordedSql = ({ schema: { deletions }, pinned }: Placement): string => `
   WITH looked AS (
-    UPDATE deletions SET batch = batch WHERE plant_id = ANY($1::bigint[]) AND batch = $2::uuid RETURNING seq)
+    UPDATE ${deletions} SET batch = batch
+    WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid AND ${pinned} RETURNING seq)
   SELECT CASE WHEN looked.seq IS NULL THEN ('a trigger keeps the record of plant ' || plant_id)::bigint
     ELSE plant_id END AS plant_id, idempotency_key
-  FROM deletions LEFT JOIN looked USING (seq) WHERE plant_id = ANY($1::bigint[]) AND batch = $2::uuid`;
+  FROM ${deletions} LEFT JOIN looked USING (seq)
+  WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid`;
 
 /**
  * Returns the plants that any attempt at a batch has deleted, except those deleted for another key, whose caller has
  * given up. The answer is final only for plants that are not locked, or whose lock was waited for: otherwise, a later
  * commit could be missed.
  */
-async function findRecorded(session: Session, { token, ids, firstOf }: DeleteBatch): Promise<bigint[]> {
-  const rows = await session.query(findRecordedSql, [ids, token]);
+async function findRecorded(
+  session: Session,
+  placement: Placement,
+  { token, ids, firstOf }: DeleteBatch,
+): Promise<bigint[]> {
+  const rows = await session.query(findRecordedSql(placement), [ids, token]);
   return toIds(rows.filter(([id, key]) => (firstOf.get(toId(id))?.call.idempotencyKey ?? null) === key));
 }
 

@@ -64,9 +64,12 @@ export function toDeleteBatch(
   return { token, firstOf, keyed, postponed, ids, values };
 }
 
-/** Returns the idempotency keys of deletions as a parameter of the type `text[]`; NULL for those without. */
+/**
+ * Returns the idempotency keys of deletions as a parameter of the type `text[]`; an empty text, which no key is, for
+ * those without. NULL would be a key of that name in a session with `array_nulls = off`.
+ */
 export function keysOf(pending: readonly PendingDelete[]): string {
-  return toArray(pending.map(({ call }) => (call.idempotencyKey === undefined ? "NULL" : quoted(call.idempotencyKey))));
+  return toArray(pending.map(({ call }) => quoted(call.idempotencyKey ?? "")));
 }
 
 /** Returns the text of an array; texts must have been quoted. */

@@ -1,67 +1,71 @@
+import type { StoreSchema } from "../schema/store-schema.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Dropped, Slice } from "./placement.ts";
 
 /** Drops a slice of the records that are older than they are kept. */
-type DropRows = (session: Session, keptMs: number, slice: Slice) => Promise<Dropped>;
+type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: Slice) => Promise<Dropped>;
+
+const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
 
 // The parameters of all statements: how long records are kept, and from which µs on they are looked for. Before that, the
 // index still has entries of records that are gone, and to read them for each slice would take ever longer.
-const oldSql = "deleted_at < now() - $1::interval AND deleted_at >= to_timestamp($2::bigint / 1000000.0)";
+const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
 
 // In µs, in which a time is a number here.
-const usOf = (time: string): string => `floor(extract(epoch FROM ${time}) * 1000000)::bigint`;
+const usOf = (time: string): string => `pg_catalog.floor(extract(epoch FROM ${time}) * 1000000)::bigint`;
 
 // Processes that drop records at the same time take different ones.
-const dropUnlockedSql = (condition: string, row: "seq" | "ctid"): string => `
+const dropUnlockedSql = (deletions: string, condition: string, row: "seq" | "ctid"): string => `
   WITH old AS (
-    SELECT ${row} AS place, deleted_at FROM deletions WHERE ${condition} AND ${oldSql}
+    SELECT ${row} AS place, deleted_at FROM ${deletions} WHERE ${condition} AND ${oldSql}
     ORDER BY deleted_at LIMIT $3::integer FOR UPDATE SKIP LOCKED),
-  dropped AS (DELETE FROM deletions WHERE ${condition} AND ${row} = ANY(ARRAY(SELECT place FROM old)) RETURNING 1)
-  SELECT (SELECT count(*) FROM dropped), (SELECT ${usOf("max(deleted_at)")} FROM old)`;
+  dropped AS (DELETE FROM ${deletions} WHERE ${condition} AND ${row} = ANY(ARRAY(SELECT place FROM old)) RETURNING 1)
+  SELECT (SELECT pg_catalog.count(*) FROM dropped), (SELECT ${usOf("pg_catalog.max(deleted_at)")} FROM old)`;
 
-const dropOfTableSql = dropUnlockedSql("true", "seq");
+const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, "true", "seq");
 
 // A `ctid` is found without an index, but only PostgreSQL has it, and it is unique only within one table.
-const dropOfPartitionSql = dropUnlockedSql("by_day IS NULL", "ctid");
+const dropOfPartitionSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, "by_day IS NULL", "ctid");
 
 // When the next slice begins. Outside of the subquery, the µs are reckoned for a single record.
-const nextSql = `
+const nextSql = ({ deletions }: StoreSchema): string => `
   SELECT ${usOf("deleted_at")} FROM (
-    SELECT deleted_at FROM deletions WHERE by_day IS NULL AND ${oldSql}
+    SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
     ORDER BY deleted_at OFFSET $3::integer LIMIT 1) AS next`;
 
-const dropUntilSql = `
-  DELETE FROM deletions WHERE by_day IS NULL AND ${oldSql}
-  AND deleted_at < coalesce(to_timestamp($3::bigint / 1000000.0), 'infinity')`;
+const dropUntilSql = ({ deletions }: StoreSchema): string => `
+  DELETE FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
+  AND deleted_at < coalesce(${toTime("$3")}, 'infinity')`;
 
 /** Drops records of a table that is not divided. */
-export const dropRowsOfTable: DropRows = (session, keptMs, slice) =>
-  dropUnlocked(session, dropOfTableSql, keptMs, slice);
+export const dropRowsOfTable: DropRows = (session, schema, keptMs, slice) =>
+  dropUnlocked(session, dropOfTableSql(schema), keptMs, slice);
 
 /**
  * Drops a range of time of the records that are not in the partition of a day. Choosing records first, finding them by
  * their place and returning them would take the server 1.7 times as long. Those that are locked for long, as by another
  * process that drops the same, are left to it.
  */
-export const dropRowsByRow: DropRows = async (session, keptMs, slice) => {
+export const dropRowsByRow: DropRows = async (session, schema, keptMs, slice) => {
   try {
-    return await inOrder(session, () => dropUntilNext(session, keptMs, slice));
+    return await session.transact(inOrder, () => dropUntilNext(session, schema, keptMs, slice));
   } catch (fault) {
     if (sqlStateOf(fault) !== "55P03") throw fault;
-    return await inOrder(session, () => dropUnlocked(session, dropOfPartitionSql, keptMs, slice));
+    return await session.transact(inOrder, () => dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice));
   }
 };
 
-async function dropUntilNext(session: Session, keptMs: number, slice: Slice): Promise<Dropped> {
+const dropUntilNext: DropRows = async (session, schema, keptMs, slice) => {
   const { max, fromUs = 0 } = slice;
   const kept = `${keptMs} milliseconds`;
-  const [[next = null] = []] = await session.query(nextSql, [kept, fromUs, max]);
+  const [[next = null] = []] = await session.query(nextSql(schema), [kept, fromUs, max]);
   // More than a slice is of a single moment.
-  if (next === String(fromUs)) return await dropUnlocked(session, dropOfPartitionSql, keptMs, slice);
-  const count = await session.change(dropUntilSql, [kept, fromUs, next]);
+  if (next === String(fromUs)) return await dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice);
+  const count = await session.change(dropUntilSql(schema), [kept, fromUs, next]);
   return next === null ? { count, isMore: false } : { count, isMore: true, reachedUs: Number(next) };
-}
+};
 
 async function dropUnlocked(
   session: Session,
@@ -75,22 +79,8 @@ async function dropUnlocked(
   return { count, isMore: count > 0 || reachedUs > fromUs, reachedUs };
 }
 
-// Without statistics, as after a restore, the planner would read all old records for each slice, and not take them from
-// the index. Behind PgBouncer a session has no limits of its own: here it may wait for a row only briefly, and a process
-// that hangs before its commit must not keep its rows.
-const beginSql = `
-  BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+// By the index of the time: without statistics, as after a restore, the planner would read all old records for each
+// slice. Behind PgBouncer a session has no limits of its own: here it may wait for a row only briefly, and a process that
+// hangs before its commit must not keep its rows.
+const inOrder = `${readCommitted}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
   SET LOCAL lock_timeout = '100ms'; SET LOCAL idle_in_transaction_session_timeout = '5s'`;
-
-/** Drops in one transaction, by the index of the time. */
-async function inOrder(session: Session, drop: () => Promise<Dropped>): Promise<Dropped> {
-  try {
-    await session.begin(beginSql);
-    const dropped = await drop();
-    await session.commit();
-    return dropped;
-  } catch (fault) {
-    session.discard();
-    throw fault;
-  }
-}

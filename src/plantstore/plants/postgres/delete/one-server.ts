@@ -1,6 +1,8 @@
 import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
-import type { Row, Session } from "../server/session.ts";
+import { pinned } from "../server/pinned-settings.ts";
+import type { Row } from "../server/session.ts";
 import { makeDays } from "../schema/by-day.ts";
+import type { StoreSchema } from "../schema/store-schema.ts";
 import { type DeleteBatch, keysOf, toArray } from "./delete-batch.ts";
 import { dropRowsByRow, dropRowsOfTable } from "./drop-rows.ts";
 import type { Placement, PlantFate } from "./placement.ts";
@@ -24,6 +26,8 @@ interface Statements {
  * A plain `= ANY` locks rows in the order of one index scan, so overlapping batches of several processes do not
  * deadlock; with a join in the DELETE the planner could choose another order.
  *
+ * Of several arrays, `unnest` is always that of `pg_catalog`, and has no qualified name.
+ *
  * A plant whose idempotency key has a record already is left alone, since it may have been restored: the look for keys
  * that follows answers its caller. Only a key that another process uses at the same moment fails the statement.
  *
@@ -34,6 +38,7 @@ interface Statements {
  * @param isByDay - whether records are divided by day, for which those without a key are marked
  */
 function writeStatements(
+  { plants, deletions }: StoreSchema,
   columns: readonly string[],
   arrays: readonly string[],
   { unused = "$1::bigint[]", isByDay }: { readonly unused?: string; readonly isByDay: boolean },
@@ -41,40 +46,46 @@ function writeStatements(
   const names = columns.join(", ");
   const firsts = arrays.map((array) => `(${array})[1]`);
   const mark = isByDay ? ", by_day" : "";
+  const isKey = (i: number): boolean => columns[i] === keyColumn;
+  const valuesOf = (values: readonly string[]): string =>
+    values.map((value, i) => (isKey(i) ? `NULLIF(${value}, '')` : value)).join(", ");
   // A record with a key is in the partition of all days, whose index lets no key be used twice.
   const markOf = (values: readonly string[]): string => {
-    const key = values[columns.indexOf(keyColumn)];
+    const key = values.find((_, i) => isKey(i));
     if (!isByDay) return "";
-    return key === undefined ? ", true" : `, CASE WHEN ${key} IS NULL THEN true END`;
+    return key === undefined ? ", true" : `, CASE ${key} WHEN '' THEN true END`;
   };
+  const deleteSql = (condition: string): string =>
+    `DELETE FROM ${plants} WHERE ${condition} AND ${pinned} RETURNING id`;
   const recordAll = `
-    INSERT INTO deletions (plant_id, batch, ${names}${mark}) SELECT deleted.id, $4::uuid, ${names}${markOf(columns)}
+    INSERT INTO ${deletions} (plant_id, batch, ${names}${mark})
+    SELECT deleted.id, $4::pg_catalog.uuid, ${valuesOf(columns)}${markOf(columns)}
     FROM deleted JOIN unnest($1::bigint[], ${arrays.join(", ")}) AS call (id, ${names}) USING (id)
     RETURNING plant_id`;
   return {
     deleteAll: nameStatement(`
-      WITH deleted AS (DELETE FROM plants WHERE id = ANY(${unused}) RETURNING id), recorded AS (${recordAll})
+      WITH deleted AS (${deleteSql(`id = ANY(${unused})`)}), recorded AS (${recordAll})
       SELECT coalesce(plant_id, ('a trigger drops the record of plant ' || id)::bigint)
       FROM deleted LEFT JOIN recorded ON plant_id = id`),
     deleteOne: nameStatement(`
-      WITH deleted AS (DELETE FROM plants WHERE id = (${unused})[1] RETURNING id),
+      WITH deleted AS (${deleteSql(`id = (${unused})[1]`)}),
       recorded AS (
-        INSERT INTO deletions (plant_id, batch, ${names}${mark})
-        SELECT id, $4::uuid, ${firsts.join(", ")}${markOf(firsts)} FROM deleted
+        INSERT INTO ${deletions} (plant_id, batch, ${names}${mark})
+        SELECT id, $4::pg_catalog.uuid, ${valuesOf(firsts)}${markOf(firsts)} FROM deleted
         RETURNING plant_id)
       SELECT coalesce((SELECT plant_id FROM recorded), ('a trigger drops the record of plant ' || id)::bigint)
       FROM deleted`),
     deleteUnlocked: `
-      WITH free AS (SELECT id FROM plants WHERE id = ANY(${unused}) FOR UPDATE SKIP LOCKED),
-      deleted AS (DELETE FROM plants WHERE id = ANY(ARRAY(SELECT id FROM free)) RETURNING id),
+      WITH free AS (SELECT id FROM ${plants} WHERE id = ANY(${unused}) FOR UPDATE SKIP LOCKED),
+      deleted AS (${deleteSql("id = ANY(ARRAY(SELECT id FROM free))")}),
       recorded AS (${recordAll})
       SELECT plants.id, CASE
         WHEN free.id IS NULL AND plants.id <> ALL(${unused}) THEN 'used'
         WHEN free.id IS NULL THEN 'locked'
         WHEN deleted.id IS NULL THEN 'kept'
-        WHEN plant_id IS NULL THEN ('a trigger drops the record of plant ' || plants.id)::bigint::text
+        WHEN plant_id IS NULL THEN ('a trigger drops the record of plant ' || plants.id)::bigint::pg_catalog.text
         ELSE 'deleted' END
-      FROM plants LEFT JOIN free USING (id) LEFT JOIN deleted USING (id) LEFT JOIN recorded ON plant_id = plants.id
+      FROM ${plants} AS plants LEFT JOIN free USING (id) LEFT JOIN deleted USING (id) LEFT JOIN recorded ON plant_id = plants.id
       WHERE plants.id = ANY($1::bigint[])`,
   };
 }
@@ -87,74 +98,90 @@ interface BatchStatements {
   readonly withKeys: Statements;
 }
 
-function writeBatchStatements(isByDay: boolean): BatchStatements {
-  const used = `SELECT ${keyColumn} FROM deletions WHERE ${keysSql(isByDay, "$5")}`;
-  const unused = `ARRAY(SELECT id FROM unnest($1::bigint[], $5::text[]) AS call (id, key)
-    WHERE key IS NULL OR key <> ALL(ARRAY(${used})))`;
-  const [columns, arrays] = [
-    ["subject", "request_id"],
-    ["$2::text[]", "$3::text[]"],
-  ];
+function writeBatchStatements(schema: StoreSchema, isByDay: boolean): BatchStatements {
+  const used = `SELECT ${keyColumn} FROM ${schema.deletions} WHERE ${keysSql(isByDay, "$5")}`;
+  // A deletion without a key has an empty one here, which no record has.
+  const unused = `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
+    WHERE key <> ALL(ARRAY(${used})))`;
+  const columns = ["subject", "request_id"];
+  const arrays = ["$2", "$3"].map(textArray);
   return {
-    withoutKeys: writeStatements(columns, arrays, { isByDay }),
-    withKeys: writeStatements([...columns, keyColumn], [...arrays, "$5::text[]"], { isByDay, unused }),
+    withoutKeys: writeStatements(schema, columns, arrays, { isByDay }),
+    withKeys: writeStatements(schema, [...columns, keyColumn], [...arrays, textArray("$5")], { isByDay, unused }),
   };
+}
+
+function textArray(parameter: string): string {
+  return `${parameter}::pg_catalog.text[]`;
 }
 
 /** Returns the condition for records with the keys of a parameter. By day, no other partition has any. */
 function keysSql(isByDay: boolean, parameter: string): string {
-  return `${keyColumn} = ANY(${parameter}::text[])${isByDay ? " AND by_day IS NULL" : ""}`;
+  return `${keyColumn} = ANY(${textArray(parameter)})${isByDay ? " AND by_day IS NULL" : ""}`;
 }
 
 // Adds a row without an id if the server has synchronous standbys.
-const stillThereSql = `
-  SELECT id FROM plants WHERE id = ANY($1::bigint[])
-  UNION ALL SELECT NULL WHERE current_setting('synchronous_standby_names', true) <> ''`;
+const stillThereSql = ({ plants }: StoreSchema): string => `
+  SELECT id FROM ${plants} WHERE id = ANY($1::bigint[])
+  UNION ALL SELECT NULL WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''`;
 
 // A message that nobody reads, because a transaction that writes nothing waits for no standby.
-const waitForStandbysSql = "SELECT pg_logical_emit_message(true, 'plantstore', '')";
+const waitForStandbysSql = `SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '') WHERE ${pinned}`;
 
 /**
  * The look for records by their idempotency keys. An UPDATE that changes nothing instead of a SELECT: its commit waits
  * for the disk and for synchronous standbys, so what it finds is durable. A record without `seq` was not written: it is
  * being dropped, or a trigger has suppressed the update.
  */
-export const findKeysSql = (condition: string): string => `
-  WITH looked AS (UPDATE deletions SET batch = batch WHERE ${condition} RETURNING seq)
-  SELECT idempotency_key, plant_id, subject, looked.seq FROM deletions LEFT JOIN looked USING (seq) WHERE ${condition}`;
+export const findKeysSql = ({ deletions }: StoreSchema, condition: string, pins: string): string => `
+  WITH looked AS (UPDATE ${deletions} SET batch = batch WHERE ${condition} AND ${pins} RETURNING seq)
+  SELECT idempotency_key, plant_id, subject, looked.seq
+  FROM ${deletions} LEFT JOIN looked USING (seq) WHERE ${condition}`;
 
-const dropDaySql = "SELECT plantstore_drop_day($1::interval)";
-
-const probeRecordSql = (columns: string, values: string): string => `
-  INSERT INTO deletions (plant_id, subject, request_id, batch${columns})
+const probeRecordSql = ({ deletions }: StoreSchema, columns: string, values: string): string => `
+  INSERT INTO ${deletions} (plant_id, subject, request_id, batch${columns})
   VALUES (0, '', '', '00000000-0000-0000-0000-000000000000'${values})`;
 
-/** The placement of tables that are on one server, with its standbys. */
-export const oneServer: Placement = placeOnOneServer(false);
+/** Returns the placement of tables that are on one server, with its standbys. */
+export function oneServer(schema: StoreSchema): Placement {
+  return placeOnOneServer(schema, false);
+}
 
-/** The same with records that are divided by day. */
-export const oneServerByDay: Placement = {
-  ...placeOnOneServer(true),
-  // At full load dropping then takes a thirteenth of the time of one core, and some 1.4 times as many records are
-  // dropped as deletions add. Without rests these would lose a quarter to a half of their rate, and a fifth if each rest
-  // were eight times a slice.
-  dropRest: 12,
-  days: {
-    make: makeDays,
-    dropOld: async (session, keptMs) => {
-      const [[count = null] = []] = await session.query(dropDaySql, [`${keptMs} milliseconds`]);
-      return { count: Number(count), isMore: count !== null };
+/** Returns the same with records that are divided by day. */
+export function oneServerByDay(schema: StoreSchema): Placement {
+  const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval)`;
+  return {
+    ...placeOnOneServer(schema, true),
+    // At full load dropping then takes a thirteenth of the time of one core, and some 1.4 times as many records are
+    // dropped as deletions add. Without rests these would lose a quarter to a half of their rate, and a fifth if each
+    // rest were eight times a slice.
+    dropRest: 12,
+    days: {
+      make: (session) => makeDays(session, schema),
+      dropOld: async (session, keptMs) => {
+        const [[count = null] = []] = await session.query(dropDaySql, [`${keptMs} milliseconds`]);
+        return { count: Number(count), isMore: count !== null };
+      },
     },
-  },
-};
+  };
+}
 
-function placeOnOneServer(isByDay: boolean): Placement {
-  const statements = writeBatchStatements(isByDay);
+function placeOnOneServer(schema: StoreSchema, isByDay: boolean): Placement {
+  const statements = writeBatchStatements(schema, isByDay);
   const statementsOf = ({ keyed }: DeleteBatch): Statements =>
     keyed.length === 0 ? statements.withoutKeys : statements.withKeys;
-  const lookForKeysSql = findKeysSql(keysSql(isByDay, "$1"));
-  const probeSql = isByDay ? probeRecordSql(", by_day", ", true") : probeRecordSql("", "");
+  const lookForKeysSql = findKeysSql(schema, keysSql(isByDay, "$1"), pinned);
+  const probeSql = isByDay ? probeRecordSql(schema, ", by_day", ", true") : probeRecordSql(schema, "", "");
+  const findPlants: Placement["findPlants"] = async (session, ids) => {
+    const rows = await session.query(stillThereSql(schema), [toArray(ids)]);
+    const there = rows.filter(([id]) => id !== null);
+    if (rows.length > there.length) await session.query(waitForStandbysSql);
+    return toIds(there);
+  };
+  const dropOldRecords = isByDay ? dropRowsByRow : dropRowsOfTable;
   return {
+    schema,
+    pinned,
     isSpread: false,
     // While one batch waits for the disk of the server, the next is on its way.
     inFlightMax: 2,
@@ -174,18 +201,11 @@ function placeOnOneServer(isByDay: boolean): Placement {
     // Without days, records of all deletions are dropped row by row: with rests, they could come faster than they go.
     dropRest: 0,
     days: undefined,
-    dropOldRecords: isByDay ? dropRowsByRow : dropRowsOfTable,
+    dropOldRecords: (session, keptMs, slice) => dropOldRecords(session, schema, keptMs, slice),
     // The settings of the server are checked with its schema.
     checkWorkers: () => Promise.resolve(),
-    checkWrite: (session) => probeWrite(session, 0n, probeSql),
+    checkWrite: (session) => probeWrite(session, schema, 0n, probeSql),
   };
-}
-
-async function findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]> {
-  const rows = await session.query(stillThereSql, [toArray(ids)]);
-  const there = rows.filter(([id]) => id !== null);
-  if (rows.length > there.length) await session.query(waitForStandbysSql);
-  return toIds(there);
 }
 
 /** Returns the ids in the first column. */

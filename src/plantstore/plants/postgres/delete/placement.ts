@@ -1,5 +1,6 @@
 import type { PendingDelete } from "../../delete-queue.ts";
 import type { DeleteCall } from "../../../service/index.ts";
+import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Row, Session } from "../server/session.ts";
 import type { DeleteBatch } from "./delete-batch.ts";
 
@@ -14,6 +15,10 @@ export type PlantFate = "deleted" | "locked" | "kept" | "used";
  * all that the store knows of either.
  */
 export interface Placement {
+  /** The schema that the tables are in. */
+  readonly schema: StoreSchema;
+  /** The condition that pins settings in a statement whose commit is an acknowledgement, where statements may have it. */
+  readonly pinned: string;
   /** Whether one worker may be lost while others go on, and a statement that is cancelled be committed by one. */
   readonly isSpread: boolean;
   /** The most batches that a worker is sent at the same time. */

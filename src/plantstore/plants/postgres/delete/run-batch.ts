@@ -9,7 +9,6 @@ import { type Attempt, attemptBatch, findRefused } from "./attempt-batch.ts";
 import { type DeleteBatch, toDeleteBatch } from "./delete-batch.ts";
 import { consequences, nextStep, type ServerState, verdictOn } from "./fault-table.ts";
 import { inDoubt, type LockedDelete } from "./locked-deletes.ts";
-import { oneServer } from "./one-server.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 
 /**
@@ -43,8 +42,8 @@ export interface RunBatchOptions {
    * all of its callers are told so.
    */
   readonly setAside: (pending: LockedDelete) => void;
-  /** Where the plants of the batch are. By default on one server. */
-  readonly placement?: Placement;
+  /** Where the plants of the batch are. */
+  readonly placement: Placement;
   /** The token of an earlier batch that may have deleted these plants. By default none has. */
   readonly token?: string | undefined;
   /** Whether no lock is waited for, even in the first attempt. By default only once a lock was waited for in vain. */
@@ -70,13 +69,12 @@ export async function runBatch(
   pending: readonly PendingDelete[],
   options: RunBatchOptions,
 ): Promise<Outcomes> {
-  const { placement = oneServer, answered = new AnsweredByKey() } = options;
-  const outcomeOf = await runPart(session, pending, { ...options, placement, answered });
+  const { answered = new AnsweredByKey() } = options;
+  const outcomeOf = await runPart(session, pending, { ...options, answered });
   return pending.map((one) => outcomeOf.get(one));
 }
 
 interface PartOptions extends RunBatchOptions {
-  readonly placement: Placement;
   readonly answered: AnsweredByKey;
 }
 

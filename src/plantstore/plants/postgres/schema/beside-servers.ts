@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { pinSql } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Migration } from "./migrations.ts";
+import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 
 /**
  * Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind it, and wait no longer
@@ -26,18 +28,18 @@ export type OnWaiting = (what: string) => void;
 export async function runBesideServers(
   session: Session,
   step: () => Promise<void>,
-  table: string,
+  { schema, table }: { readonly schema: StoreSchema; readonly table: string },
   onWaiting?: OnWaiting,
 ): Promise<void> {
   for (let tries = 0; !(await getsLocks(step)); tries++) {
-    if (tries % triesPerLine === 0) onWaiting?.(await findUser(session, table));
+    if (tries % triesPerLine === 0) onWaiting?.(await findUser(session, schema, table));
     await sleep(tableIntervalMs);
   }
 }
 
 /** Runs statements in one transaction, which waits for locks no longer than {@link tableLockMs}. */
-export async function runLocking(session: Session, sql: string): Promise<void> {
-  await session.run(`SET LOCAL lock_timeout = ${tableLockMs}; ${sql}`);
+export async function runLocking(session: Session, schema: StoreSchema, sql: string): Promise<void> {
+  await session.run(`${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs}; ${pinSql}; ${sql}`);
 }
 
 /** Runs a step, and returns whether it got the locks. */
@@ -52,13 +54,13 @@ async function getsLocks(step: () => Promise<void>): Promise<boolean> {
 }
 
 /** Describes the oldest transaction that uses a table. */
-async function findUser(session: Session, table: string): Promise<string> {
+async function findUser(session: Session, { quoted }: StoreSchema, table: string): Promise<string> {
   const [found] = await session.query(
-    `SELECT pid, application_name, floor(extract(epoch FROM now() - xact_start))
-     FROM pg_locks JOIN pg_stat_activity USING (pid)
-     WHERE relation = to_regclass($1) AND datname = current_database() AND granted
+    `SELECT pid, application_name, pg_catalog.floor(extract(epoch FROM pg_catalog.now() - xact_start))
+     FROM pg_catalog.pg_locks JOIN pg_catalog.pg_stat_activity USING (pid)
+     WHERE relation = pg_catalog.to_regclass($1) AND datname = pg_catalog.current_database() AND granted
      ORDER BY xact_start LIMIT 1`,
-    [table],
+    [`${quoted}.${table}`],
   );
   if (found === undefined) return `a transaction that uses the table ${table}`;
   const [pid, application, seconds] = found;
@@ -66,12 +68,17 @@ async function findUser(session: Session, table: string): Promise<string> {
 }
 
 /** Builds an index, unless it exists. An index that an interrupted attempt has left is invalid, and is built anew. */
-export async function buildIndex(session: Session, { name, create }: NonNullable<Migration["index"]>): Promise<void> {
+export async function buildIndex(
+  session: Session,
+  { quoted }: StoreSchema,
+  { table, name, create }: NonNullable<Migration["index"]>,
+): Promise<void> {
+  const index = `${quoted}.${name}`;
   const [found] = await session.query(
-    "SELECT indisvalid FROM pg_index JOIN pg_class ON oid = indexrelid WHERE relname = $1 AND pg_table_is_visible(oid)",
-    [name],
+    "SELECT indisvalid FROM pg_catalog.pg_index WHERE indexrelid = pg_catalog.to_regclass($1)",
+    [index],
   );
   if (found?.[0] === "t") return;
-  if (found !== undefined) await session.run(`DROP INDEX CONCURRENTLY ${name}`);
-  await session.run(create);
+  if (found !== undefined) await session.run(`DROP INDEX CONCURRENTLY ${index}`);
+  await session.run(create(`${quoted}.${table}`));
 }

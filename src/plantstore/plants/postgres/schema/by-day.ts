@@ -4,15 +4,18 @@ import type { Session } from "../server/session.ts";
 import { type OnWaiting, runBesideServers, runLocking } from "./beside-servers.ts";
 import { closeSql, dayFunctionsSql } from "./day-functions.ts";
 import { giveSql, handOnSql, isByDaySql, takeSql } from "./gather.ts";
+import { queryIn, type StoreSchema } from "./store-schema.ts";
 
 /** Returns whether the deletion records are in partitions by day. */
-export async function isByDay(session: Session): Promise<boolean> {
-  return (await session.query(isByDaySql)).length > 0;
+export async function isByDay(session: Session, { deletions }: StoreSchema): Promise<boolean> {
+  return (await session.query(isPartitionedSql, [deletions])).length > 0;
 }
 
+const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
+
 /** Makes the partitions of the next days, if they are missing. */
-export async function makeDays(session: Session): Promise<void> {
-  await session.query("SELECT plantstore_make_days()");
+export async function makeDays(session: Session, { quoted }: StoreSchema): Promise<void> {
+  await session.query(`SELECT ${quoted}.plantstore_make_days()`);
 }
 
 /**
@@ -24,8 +27,9 @@ export async function isPostgres(session: Session): Promise<boolean> {
   return row?.[0] === "t";
 }
 
-const isPostgresSql = String.raw`
-  SELECT version() ~ '^PostgreSQL \d+[a-z0-9.]* ' AND current_setting('server_version_num')::integer >= 130000`;
+const isPostgresSql = `
+  SELECT pg_catalog.version() ~ '^PostgreSQL [0-9]+[a-z0-9.]* '
+    AND pg_catalog.current_setting('server_version_num')::integer >= 130000`;
 
 /** Names what belongs to the table itself, and would go on with one partition of it alone. */
 export const dependentsSql = `
@@ -53,14 +57,14 @@ export const dependentsSql = `
  *
  * @throws StoreOpenError naming what keeps the table from being replaced
  */
-export async function divideByDay(session: Session, onWaiting?: OnWaiting): Promise<void> {
-  if (!(await isPostgres(session)) || (await isCitus(session)) || (await isByDay(session))) return;
-  const [[dependents = null] = []] = await session.query(dependentsSql);
+export async function divideByDay(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void> {
+  if (!(await isPostgres(session)) || (await isCitus(session)) || (await isByDay(session, schema))) return;
+  const [[dependents = null] = []] = await queryIn(session, schema, dependentsSql);
   if (dependents !== null) {
     throw new StoreOpenError(`the table deletions is replaced: drop ${dependents}, and create that again afterwards`);
   }
   for (const sql of byDaySql) {
-    await runBesideServers(session, () => runLocking(session, sql), "deletions", onWaiting);
+    await runBesideServers(session, () => runLocking(session, schema, sql), { schema, table: "deletions" }, onWaiting);
   }
 }
 

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { beginSql, readCommitted } from "../server/pinned-settings.ts";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
 import { buildIndex, type OnWaiting, runBesideServers, runLocking } from "./beside-servers.ts";
 import { divideByDay, isPostgres } from "./by-day.ts";
 import { checkDatabase, checkSettings, versionOf } from "./check-database.ts";
 import { type Migration, migrations } from "./migrations.ts";
+import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 
 // Milliseconds between two tries to become the process that migrates. Waiting in a statement instead would keep a
 // snapshot, and the build of an index would wait for that in turn.
@@ -12,9 +14,9 @@ const lockIntervalMs = 100;
 
 // A query, because SET fails in releases before PostgreSQL 17, which do not have this time-out.
 const endTransactionTimeout = (isLocal: boolean): string =>
-  `SELECT set_config(name, '0', ${isLocal}) FROM pg_settings WHERE name = 'transaction_timeout'`;
+  `SELECT pg_catalog.set_config(name, '0', ${isLocal}) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'`;
 
-const allTablesSql = "SELECT FROM pg_publication WHERE puballtables";
+const allTablesSql = "SELECT FROM pg_catalog.pg_publication WHERE puballtables";
 
 /** The version of the schema before a migration, and after it. */
 export interface Versions {
@@ -27,33 +29,42 @@ export interface Versions {
  * fails leaves the version as it was, and is run again by the next attempt. Of several processes that migrate at once,
  * one does it and the others wait.
  *
- * @param session - without time-outs
- * @param lock - a second such session, which keeps the other processes waiting; it is disconnected at the end
  * @throws StoreOpenError when the schema is newer than this release, or the database is not fit for a store
  */
-export async function migrate(session: Session, lock: Session, onWaiting?: OnWaiting): Promise<Versions> {
+export async function migrate(sessions: Migrating, onWaiting?: OnWaiting): Promise<Versions> {
+  const { session, schema } = sessions;
   const from = await repeatWhileRefused(session, async () => {
-    await checkSettings(session);
-    return await versionOf(session);
+    await checkSettings(session, schema);
+    return await versionOf(session, schema);
   });
-  while (await repeatWhileRefused(session, () => takeNextStep(session, lock, onWaiting)));
-  await repeatWhileRefused(session, () => checkDatabase(session));
+  while (await repeatWhileRefused(session, () => takeNextStep(sessions, onWaiting)));
+  await repeatWhileRefused(session, () => checkDatabase(session, schema));
   return { from, to: migrations.length };
 }
 
+/** What is migrated. */
+export interface Migrating {
+  /** Has no time-outs. */
+  readonly session: Session;
+  /** A second such session, which keeps the other processes waiting; it is disconnected at the end. */
+  readonly lock: Session;
+  readonly schema: StoreSchema;
+}
+
 /** Takes the next step, or lets another process take it, and returns whether there may be more. */
-async function takeNextStep(session: Session, lock: Session, onWaiting?: OnWaiting): Promise<boolean> {
-  const version = await versionOf(session);
+async function takeNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise<boolean> {
+  const { session, lock, schema } = migrating;
+  const version = await versionOf(session, schema);
   const step = migrations[version];
   if (step === undefined) return false;
   try {
-    if (version === 0) await createSchema(session, step);
-    else if (await lockOthersOut(lock, version)) await takeStep(session, lock, { version, step, onWaiting });
+    if (version === 0) await createSchema(session, schema, step);
+    else if (await lockOthersOut(lock, schema, version)) await takeStep(migrating, { version, step, onWaiting });
     else await sleep(lockIntervalMs);
   } catch (fault) {
     session.discard();
     // Another process has taken the step, or the server has committed it without knowing.
-    if ((await versionOf(session)) === version) throw fault;
+    if ((await versionOf(session, schema)) === version) throw fault;
   } finally {
     // Lets the other processes go on.
     lock.discard();
@@ -64,21 +75,21 @@ async function takeNextStep(session: Session, lock: Session, onWaiting?: OnWaiti
 /**
  * Takes the first step, before there is anything to lock: of several processes, all but one find the tables created.
  */
-async function createSchema(session: Session, { sql }: Migration): Promise<void> {
-  const change = await setVersion(session, 1);
-  await session.run(`BEGIN; ${sql}; ${change}; COMMIT`);
+async function createSchema(session: Session, schema: StoreSchema, { sql }: Migration): Promise<void> {
+  const change = await setVersion(session, schema, 1);
+  await session.run(`${beginSql(readCommitted)}; ${searchPathSql(schema)}; ${sql}; ${change}; COMMIT`);
 }
 
 /**
  * Locks the row of the version until the end of the transaction. Returns whether that succeeded and the version is this
  * one. It is a row, because distributed engines have few other locks.
  */
-async function lockOthersOut(lock: Session, version: number): Promise<boolean> {
+async function lockOthersOut(lock: Session, schema: StoreSchema, version: number): Promise<boolean> {
   // No time-outs, because an index may take long to build. Only under READ COMMITTED, an idle transaction has no
   // snapshot.
-  await lock.begin(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0;
+  await lock.begin(`${readCommitted}; ${searchPathSql(schema)}; SET LOCAL idle_in_transaction_session_timeout = 0;
     ${endTransactionTimeout(true)}`);
-  const [row] = await lock.query("SELECT version FROM plantstore_schema FOR UPDATE SKIP LOCKED");
+  const [row] = await lock.query(`SELECT version FROM ${schema.versionTable} FOR UPDATE SKIP LOCKED`);
   return row?.[0] === String(version);
 }
 
@@ -89,18 +100,19 @@ interface StepToTake {
 }
 
 /** Takes a step under the lock. The version changes with it, or after what is done beside servers. */
-async function takeStep(session: Session, lock: Session, { version, step, onWaiting }: StepToTake): Promise<void> {
+async function takeStep({ session, lock, schema }: Migrating, { version, step, onWaiting }: StepToTake): Promise<void> {
   if (step.byDay === true) {
     await session.run(endTransactionTimeout(false));
-    await divideByDay(session, onWaiting);
+    await divideByDay(session, schema, onWaiting);
   } else if (step.index === undefined) {
     await lock.run(step.sql);
   } else {
-    await runBesideServers(session, () => runLocking(session, step.sql), step.index.table, onWaiting);
+    const { table } = step.index;
+    await runBesideServers(session, () => runLocking(session, schema, step.sql), { schema, table }, onWaiting);
     await session.run(endTransactionTimeout(false));
-    await buildIndex(session, step.index);
+    await buildIndex(session, schema, step.index);
   }
-  await lock.run(await setVersion(session, version + 1));
+  await lock.run(await setVersion(session, schema, version + 1));
   await lock.commit();
 }
 
@@ -108,8 +120,8 @@ async function takeStep(session: Session, lock: Session, { version, step, onWait
  * Returns the statements that change the version. Where a publication has all tables, PostgreSQL updates none without a
  * key or an identity.
  */
-async function setVersion(session: Session, version: number): Promise<string> {
+async function setVersion(session: Session, { versionTable }: StoreSchema, version: number): Promise<string> {
   const publishes = (await isPostgres(session)) && (await session.query(allTablesSql)).length > 0;
-  const identity = publishes ? "ALTER TABLE plantstore_schema REPLICA IDENTITY FULL; " : "";
-  return `${identity}UPDATE plantstore_schema SET version = ${version}`;
+  const identity = publishes ? `ALTER TABLE ${versionTable} REPLICA IDENTITY FULL; ` : "";
+  return `${identity}UPDATE ${versionTable} SET version = ${version}`;
 }

@@ -1,7 +1,8 @@
 /** One step to a newer schema. */
 export interface Migration {
   /**
-   * Run in one transaction with the change of the version. Before an index, it is run in a transaction of its own,
+   * Its names are those of the schema, to which the `search_path` of its transaction leads. Run in one transaction with
+   * the change of the version. Before an index, it is run in a transaction of its own,
    * perhaps several times, and may lock the table of the index for a moment.
    */
   readonly sql: string;
@@ -9,7 +10,12 @@ export interface Migration {
    * An index of a table that may be large. It is built before the version changes, beside servers that keep deleting,
    * and so outside of a transaction (postgresql.org/docs/current/sql-createindex.html#SQL-CREATEINDEX-CONCURRENTLY).
    */
-  readonly index?: { readonly table: string; readonly name: string; readonly create: string };
+  readonly index?: {
+    readonly table: string;
+    readonly name: string;
+    /** @param table - the table, qualified where no `search_path` leads to it */
+    readonly create: (table: string) => string;
+  };
   /** Whether the deletion records are divided by day then, where the server can, as `by-day.ts` does it. */
   readonly byDay?: true;
 }
@@ -48,7 +54,7 @@ export const migrations: readonly Migration[] = [
     index: {
       table: "deletions",
       name: "deletions_by_key",
-      create: `CREATE UNIQUE INDEX CONCURRENTLY deletions_by_key ON deletions (idempotency_key)
+      create: (table) => `CREATE UNIQUE INDEX CONCURRENTLY deletions_by_key ON ${table} (idempotency_key)
         WHERE idempotency_key IS NOT NULL`,
     },
   },

@@ -1,5 +1,7 @@
 import { connect as connectSocket } from "node:net";
 import { Client, type ClientConfig } from "pg";
+import { droppedSetting, readSettings } from "./asked-settings.ts";
+import { beginSql, readCommitted } from "./pinned-settings.ts";
 import type { Host } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
@@ -76,6 +78,8 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
       if (!mayAnotherWayDo(reason)) break;
     }
   }
+  const [asked] = readSettings(ways[0]?.options ?? "").keys();
+  if (asked !== undefined && sqlStateOf(fault) === parametersRefused) throw droppedSetting(asked);
   throw fault;
 }
 
@@ -137,6 +141,13 @@ export async function cutShort(client: Client): Promise<boolean> {
 // being compiled.
 const lastingPlans = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
+/** The settings that sessions may ask for themselves, after those of the URL. */
+export const ownSettings: ReadonlySet<string> = new Set([
+  ...readSettings(`${showWarnings} ${lastingPlans}`).keys(),
+  "lock_timeout",
+  "statement_timeout",
+]);
+
 function settingsOf({ timeouts, keepsPlans }: ConnectOptions, options?: string): ClientConfig {
   // As options, because node-postgres cannot send a time-out of 0, which overrides that of the role.
   const limits =
@@ -147,12 +158,17 @@ function settingsOf({ timeouts, keepsPlans }: ConnectOptions, options?: string):
 
 // Only one of several hosts is the primary; the others are its standbys, or former primaries.
 async function demandWritable(client: Client, limitMs: number): Promise<void> {
-  const text = "SELECT current_setting('transaction_read_only') AS read_only";
+  // In a transaction, which has what the connection began with.
+  const text = `${beginSql(readCommitted)}; SHOW transaction_read_only; ROLLBACK`;
   // A host that hangs here must not keep the others from being tried.
   const timeout = { query_timeout: limitMs };
-  const { rows } = await client.query({ text, ...timeout });
-  if (rows[0]?.read_only !== "off") throw new Error("the server is read-only");
+  const results = [await client.query({ text, ...timeout })].flat();
+  const isWritable = results.some(({ rows }) => rows[0]?.transaction_read_only === "off");
+  if (!isWritable) throw new Error("the server is read-only");
 }
+
+// The SQLSTATE with which PgBouncer refuses start-up parameters that it does not know.
+const parametersRefused = "08P01";
 
 // What node-postgres says of a connection and of a query that take too long.
 function isTimeout(fault: unknown): boolean {
@@ -162,8 +178,8 @@ function isTimeout(fault: unknown): boolean {
 // Ways differ in TLS and in start-up parameters. A server that is down, or rejects the password, fails on all of them.
 function mayAnotherWayDo(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
-  // 28000: pg_hba.conf has no entry for this kind of connection. 08P01: PgBouncer refuses unknown parameters.
-  if (sqlState !== undefined) return sqlState === "28000" || sqlState === "08P01";
+  // 28000: pg_hba.conf has no entry for this kind of connection.
+  if (sqlState !== undefined) return sqlState === "28000" || sqlState === parametersRefused;
   const isTlsFault =
     fault instanceof Error && "code" in fault && /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(String(fault.code));
   return isTlsFault || String(fault) === "Error: The server does not support SSL connections";

@@ -11,11 +11,10 @@ import { readServerUrl, type Server } from "./server-url.ts";
  * @throws StoreOpenError when the URL cannot be used
  */
 export function followServerUrl(url: string, currentUrl: () => string): Server {
-  const { name, mustBeWritable, ...first } = readServerUrl(url);
-  let { hosts } = first;
+  const { hosts: first, ...server } = readServerUrl(url);
+  let hosts = first;
   return {
-    name,
-    mustBeWritable,
+    ...server,
     get hosts() {
       try {
         ({ hosts } = readServerUrl(currentUrl()));

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { StoreOpenError } from "../../store-open-error.ts";
+import { readSettings } from "./asked-settings.ts";
 import { parseUrl } from "./parse-url.ts";
 
 /** The server that a URL names: one host, or several of which one is the primary. */
@@ -11,6 +12,8 @@ export interface Server {
   readonly hosts: readonly Host[];
   /** Whether a host that is read-only is passed over. */
   readonly mustBeWritable: boolean;
+  /** The settings that its `options` ask the server for, by name. */
+  readonly settings: ReadonlyMap<string, string>;
 }
 
 /** One host of a server. */
@@ -98,6 +101,7 @@ export function readServerUrl(text: string): Server {
   return {
     name: `${names.join()}/${parameters.get("dbname")}`,
     mustBeWritable: target === undefined ? hosts.length > 1 : target !== "any",
+    settings: readSettings(shared.options ?? ""),
     hosts: hosts.map(({ host, port }) => ({
       ways: waysTo(host, parameters).map((ssl) => ({ ...shared, host, port, ssl })),
       connectTimeoutMs,

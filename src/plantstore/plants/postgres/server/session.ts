@@ -11,6 +11,7 @@ import {
 } from "./connect.ts";
 import { CopyIn } from "./copy-in.ts";
 import type { NamedStatement, NamedStatements } from "./named-statements.ts";
+import { beginSql, isRefusedBySetting, readCommitted } from "./pinned-settings.ts";
 import type { Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
@@ -97,6 +98,11 @@ export class Session {
     return this.#client?.processID ?? undefined;
   }
 
+  /** The settings that the URL of the server asks for, by name. */
+  get settings(): ReadonlyMap<string, string> {
+    return this.#server.settings;
+  }
+
   /** How long a statement that is sent now may run, in milliseconds: the rest of the time is for ending it. */
   get leftMs(): number {
     return this.untilMs - performance.now() - endTimeoutMs;
@@ -138,8 +144,29 @@ export class Session {
     throw fault;
   }
 
-  /** Runs a statement. {@link verdictOn} judges what it rejects with. */
+  /**
+   * Runs a statement. {@link verdictOn} judges what it rejects with. One that the server may have refused for the sake of
+   * what another client of a pooler has set is run again in a transaction of its own.
+   */
   async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    try {
+      return await this.#queryByName(statement, values);
+    } catch (fault) {
+      if (this.#isInTransaction || !isRefusedBySetting(fault)) throw fault;
+    }
+    const text = typeof statement === "string" ? statement : statement.text;
+    await this.begin(readCommitted);
+    try {
+      const { rows } = await this.#query({ text }, values);
+      await this.commit();
+      return rows;
+    } catch (fault) {
+      await this.rollBack().catch(() => this.discard());
+      throw fault;
+    }
+  }
+
+  async #queryByName(statement: string | NamedStatement, values: readonly unknown[]): Promise<readonly Row[]> {
     if (typeof statement === "string") return (await this.#query({ text: statement }, values)).rows;
     if (this.#names?.areKept !== true) return (await this.#query({ text: statement.text }, values)).rows;
     try {
@@ -182,12 +209,25 @@ export class Session {
   }
 
   /**
-   * Begins a transaction with `BEGIN …`. Until {@link commit}, everything runs on this connection and fails if it is
-   * lost, because the rest of a transaction must not run without its beginning.
+   * Begins a transaction as {@link beginSql} does. Until {@link commit}, everything runs on this connection and fails if
+   * it is lost, because the rest of a transaction must not run without its beginning.
    */
-  async begin(script: string): Promise<void> {
-    await this.run(script);
+  async begin(characteristics: string): Promise<void> {
+    await this.run(beginSql(characteristics));
     this.#isInTransaction = true;
+  }
+
+  /** Does work in a transaction that {@link begin} begins, and commits it. A fault rolls it back, and disconnects. */
+  async transact<Result>(characteristics: string, work: () => Promise<Result>): Promise<Result> {
+    try {
+      await this.begin(characteristics);
+      const result = await work();
+      await this.commit();
+      return result;
+    } catch (fault) {
+      this.discard();
+      throw fault;
+    }
   }
 
   /** Commits. After a fault, call {@link discard} instead, which rolls back. */

@@ -1,0 +1,31 @@
+import { StoreOpenError } from "../../store-open-error.ts";
+
+/**
+ * Reads the settings out of the `options` of a database URL, `-c name=value` or `--name=value`, by name. The last one
+ * counts, as for the server (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-OPTIONS). Other switches are
+ * left to the server.
+ */
+export function readSettings(options: string): ReadonlyMap<string, string> {
+  const settings = new Map<string, string>();
+  const words = splitWords(options).values();
+  for (const word of words) {
+    const setting = word === "-c" ? words.next().value : /^(?:-c|--)(.+)$/s.exec(word)?.[1];
+    const [, name, value] = /^([^=]+)=(.*)$/s.exec(setting ?? "") ?? [];
+    if (name !== undefined && value !== undefined) settings.set(name.replaceAll("-", "_").toLowerCase(), value);
+  }
+  return settings;
+}
+
+// Spaces separate words, unless a backslash comes before, which quotes any character.
+function splitWords(options: string): readonly string[] {
+  const words = options.match(/(?:\\.|[^\s\\])+/gs) ?? [];
+  return words.map((word) => word.replaceAll(/\\(.)/gs, "$1"));
+}
+
+/** Returns the error for a setting that a pooler keeps from the server. */
+export function droppedSetting(name: string): StoreOpenError {
+  return new StoreOpenError(
+    `options in the database URL set ${name}, which did not reach the server, as behind a pooler: ` +
+      `set it for the role (ALTER ROLE … SET ${name} = …), or connect to the server directly`,
+  );
+}

@@ -1,0 +1,50 @@
+import { sqlStateOf } from "./sql-state.ts";
+
+// A pooler hands a connection from one client to the next together with what the client has set, and a role or database
+// has settings, too. This file makes promises of the store independent of them; docs/storage.md lists them all.
+
+// A commit is an acknowledgement, so it waits for the disk and for synchronous standbys. NULL stands for what the
+// connection began with, without any SET: of that, `remote_apply` is kept, which waits for more.
+const durable = `
+    CASE pg_catalog.set_config('synchronous_commit', NULL, true) WHEN 'remote_apply' THEN 'remote_apply'
+      ELSE pg_catalog.set_config('synchronous_commit', 'on', true) END`;
+
+// The warning that a commit is not on its standbys must arrive. Citus has it in debug messages in some transactions.
+const heard = "pg_catalog.set_config('client_min_messages', 'debug1', true)";
+
+// Triggers and foreign keys may keep a plant. Without need nothing is set, because not every user may set it.
+const guarded = `
+    CASE pg_catalog.current_setting('session_replication_role')
+      WHEN 'replica' THEN pg_catalog.set_config('session_replication_role', 'origin', true) ELSE '' END`;
+
+/**
+ * A condition that always holds, and sets what the commit of its statement depends on until that commit
+ * (`set_config(…, true)`). In the WHERE of an UPDATE or DELETE, PostgreSQL evaluates it once, before it reads a row: the
+ * subquery does not depend on rows. Citus takes no such function in a statement for its workers.
+ */
+export const pinned: string = `(SELECT ${durable} || ${heard} || ${guarded}) IS NOT NULL`;
+
+/** A statement that does the same for the rest of a transaction, also for what Citus passes on of its workers. */
+export const pinSql: string = `SELECT pg_catalog.set_config('citus.worker_min_messages', 'debug1', true) WHERE ${pinned}`;
+
+// What a statement cannot set for itself, because the server refuses it before it runs. Who connects again has the same.
+const reset = "RESET default_transaction_read_only; RESET row_security; RESET ROLE";
+
+/** Whether the server may have refused a statement for the sake of such a setting: then it did nothing. */
+export function isRefusedBySetting(fault: unknown): boolean {
+  const state = sqlStateOf(fault);
+  return state === "25006" || state === "42501";
+}
+
+/** The characteristics of most transactions. */
+export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
+
+/**
+ * Returns the statements, for a single message, that begin a transaction in which all of these settings are as they
+ * should be. The first transaction resets what the second one begins with.
+ *
+ * @param characteristics - as after `BEGIN`; statements may follow
+ */
+export function beginSql(characteristics: string): string {
+  return `BEGIN; ${reset}; COMMIT; BEGIN ${characteristics}; ${pinSql}`;
+}

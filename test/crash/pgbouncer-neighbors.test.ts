@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { openPlantDatabase, openPlantStore } from "../../src/plantstore/plants/index.ts";
+import { migratePostgres } from "../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
+import { watchIntervalMs } from "../../src/plantstore/plants/postgres/store.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
+import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../support/plants/describe-plant-store.ts";
+import { leaveOnConnections, type Pgbouncer, startPgbouncer } from "../support/plants/pgbouncer.ts";
+import {
+  cancelWaitsForStandby,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../support/plants/postgres-server.ts";
+import { startPlantServer } from "../support/server/plant-server.ts";
+
+// Transaction pooling hands a connection to the server from one client to the next, with every setting that the client
+// has made by `SET`.
+
+const timeout = 300_000;
+const plants = 200_000;
+const crashes = 3;
+
+/** The database without the pooler, for the test's own looks at it. */
+let direct: string;
+let postgres: PostgresServer;
+let pooler: Pgbouncer;
+beforeAll(async () => {
+  postgres = await startPostgres();
+  const administration = await postgres.createSchema();
+  await runSql(administration, "CREATE DATABASE plantstore");
+  direct = administration.replace("/postgres?", "/plantstore?").replace(/&options=.*/, "");
+  pooler = await startPgbouncer(postgres.socketFolder);
+  await migratePostgres(direct);
+  await runSql(direct, "CREATE SCHEMA neighbor; CREATE ROLE neighbor; GRANT USAGE ON SCHEMA neighbor TO neighbor");
+  await migratePostgres(`${direct}&options=-csearch_path%3Dneighbor`);
+}, timeout);
+afterEach(async () => {
+  await postgres.start();
+  // With new connections to the server.
+  await pooler.kill();
+  await pooler.start();
+});
+afterAll(async () => {
+  await pooler[Symbol.asyncDispose]();
+  await postgres[Symbol.asyncDispose]();
+});
+
+const open = () => openPlantStore({ kind: "postgres", url: pooler.url });
+
+async function createPlants(count: number): Promise<void> {
+  const fill = (schema: string): string =>
+    `TRUNCATE ${schema}.plants, ${schema}.deletions; INSERT INTO ${schema}.plants SELECT generate_series(1, ${count})`;
+  await runSql(direct, `${fill("public")}; ${fill("neighbor")}`);
+}
+
+async function countPlants(schema: string): Promise<number> {
+  const [row] = await runSql(direct, `SELECT count(*)::integer AS count FROM ${schema}.plants`);
+  return Number(row?.["count"]);
+}
+
+/** What another client of the pool may leave behind. */
+const leftBehind = {
+  "another schema": "SET search_path = neighbor",
+  "commits that do not wait": "SET synchronous_commit = off",
+  "hidden warnings": "SET client_min_messages = error",
+  "no triggers": "SET session_replication_role = replica",
+  "strict isolation": "SET default_transaction_isolation = serializable",
+  "other formats": "SET DateStyle = 'SQL, DMY'; SET IntervalStyle = sql_standard; SET TimeZone = 'Asia/Kolkata'",
+  "backslashes that escape": "SET standard_conforming_strings = off",
+  "arrays without NULL": "SET array_nulls = off",
+  "read-only transactions": "SET default_transaction_read_only = on",
+  "refused row security": "SET row_security = off",
+  "another role": "SET ROLE neighbor",
+} as const;
+const settings = Object.entries(leftBehind).map(([name, sql]) => ({ name, sql }));
+const all = Object.values(leftBehind).join("; ");
+const allButRefusals = all.replace(/; SET default_transaction_read_only.*/, "");
+
+describe.each([
+  { name: "whatever changes what a statement does", sql: allButRefusals },
+  { name: "whatever has the server refuse a statement, too", sql: all },
+])("behind PgBouncer, where another client has left $name,", ({ sql }) => {
+  const openLeftBehind = async () => {
+    await createPlants(0);
+    const store = await open();
+    await leaveOnConnections(pooler.url, sql);
+    return store;
+  };
+
+  describePlantStore(async (ids) => {
+    const store = await openLeftBehind();
+    await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+    return {
+      store,
+      plants: async () =>
+        (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+      [Symbol.asyncDispose]: () => store.close(),
+    };
+  });
+
+  describePlantDatabase(async () => ({
+    store: await openLeftBehind(),
+    database: await openPlantDatabase({ kind: "postgres", url: pooler.url }),
+  }));
+
+  test("a store stays ready, by the checks that it makes", { timeout }, async () => {
+    const store = await openLeftBehind();
+    const problems = new Set<string | undefined>();
+    // Two checks, both by a write, because nothing is deleted meanwhile.
+    for (let check = 0; check < 2; check++) {
+      await sleep(watchIntervalMs);
+      problems.add(store.problem);
+      await leaveOnConnections(pooler.url, sql);
+    }
+    await store.close();
+    expect(problems).toEqual(new Set([undefined]));
+  });
+});
+
+test.each(settings)(
+  "a store opens, deletes its own plants and stays ready while another client leaves $name",
+  { timeout },
+  async ({ sql }) => {
+    const count = 600;
+    await createPlants(count);
+    await leaveOnConnections(pooler.url, sql);
+    const store = await open();
+    const problems = new Set<string | undefined>();
+    for (let id = 1n; id <= count; id++) {
+      if (id % 50n === 0n) await leaveOnConnections(pooler.url, sql);
+      await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+      problems.add(store.problem);
+    }
+    await store.close();
+    expect([await countPlants("public"), await countPlants("neighbor")]).toEqual([0, count]);
+    expect(problems).toEqual(new Set([undefined]));
+  },
+);
+
+test(
+  "what is acknowledged survives crashes of PostgreSQL although another client turns synchronous_commit off",
+  { timeout },
+  async () => {
+    await createPlants(plants);
+    await using server = await startPlantServer({ store: await open() });
+    const tally = new DeleteTally();
+    for (let crash = 0; crash < crashes; crash++) {
+      const load = startDeleteLoad(server.address, tally);
+      await load.acknowledged(1);
+      await leaveOnConnections(pooler.url, "SET synchronous_commit = off");
+      await load.acknowledged(500);
+      await postgres.stop("immediate");
+      await postgres.start();
+      await load.acknowledged(1);
+      await load.stop();
+    }
+    const left = new Set((await runSql(direct, "SELECT id FROM plants")).map(({ id }) => BigInt(String(id))));
+    expect(tally.deleted.size).toBeGreaterThan(crashes * 500);
+    expect([...tally.deleted].filter((id) => left.has(id))).toEqual([]);
+    expect([...tally.notFound]).toEqual([]);
+  },
+);
+
+test.each(["commits that do not wait", "hidden warnings"] as const)(
+  "a deletion is not acknowledged before its standby has it where another client leaves %s",
+  { timeout },
+  async (name) => {
+    await createPlants(1);
+    const store = await open();
+    await leaveOnConnections(pooler.url, leftBehind[name]);
+    await withoutStandby(direct, async () => {
+      const deleting = store.delete(1n, deleteCall());
+      const refused = expect(deleting).rejects.toThrow("the outcome of the deletion is unknown");
+      await expect.poll(() => cancelWaitsForStandby(direct)).not.toEqual([]);
+      await refused;
+    });
+    await store.close();
+  },
+);
+
+test("a store is refused whose options PgBouncer does not accept, by the name of the setting", async () => {
+  const url = `${pooler.url}&options=-csearch_path%3Dneighbor`;
+  await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
+    /^cannot use \S+: options in the database URL set search_path, which did not reach the server/,
+  );
+});
+
+test("a store is refused whose options PgBouncer drops, by the name of the setting", async () => {
+  await using dropping = await startPgbouncer(postgres.socketFolder, { dropsOptions: true });
+  const url = `${dropping.url}&options=-csearch_path%3Dneighbor`;
+  await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
+    /^cannot use \S+: options in the database URL set search_path, which did not reach the server/,
+  );
+  // Its own options are dropped, too, and it needs none.
+  await createPlants(1);
+  const store = await openPlantStore({ kind: "postgres", url: dropping.url });
+  await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+  await store.close();
+});
