@@ -33,7 +33,7 @@ beforeAll(async () => {
   const administration = await postgres.createSchema();
   await runSql(administration, "CREATE DATABASE plantstore");
   direct = administration.replace("/postgres?", "/plantstore?").replace(/&options=.*/, "");
-  pooler = await startPgbouncer(postgres.socketFolder);
+  pooler = await startPgbouncer(postgres.socketFolder, { keeps: true });
   await migratePostgres(direct);
   await runSql(direct, "CREATE SCHEMA neighbor; CREATE ROLE neighbor; GRANT USAGE ON SCHEMA neighbor TO neighbor");
   await migratePostgres(`${direct}&options=-csearch_path%3Dneighbor`);
@@ -179,6 +179,29 @@ test.each(["commits that do not wait", "hidden warnings"] as const)(
       await refused;
     });
     await store.close();
+  },
+);
+
+test(
+  "migrate creates the store in the schema of the role, although another client leaves another schema",
+  { timeout },
+  async () => {
+    await runSql(direct, "CREATE SCHEMA fresh; ALTER ROLE tester IN DATABASE plantstore SET search_path = fresh");
+    try {
+      // With connections to the server that begin with it.
+      await pooler.kill();
+      await pooler.start();
+      await leaveOnConnections(pooler.url, all);
+      await expect(migratePostgres(pooler.url)).resolves.toMatchObject({ from: 0 });
+      const store = await open();
+      await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+      await store.close();
+      const tables = (schema: string): string =>
+        `SELECT relname, relkind FROM pg_class WHERE relnamespace = '${schema}'::regnamespace ORDER BY 1`;
+      expect(await runSql(direct, tables("fresh"))).toEqual(await runSql(direct, tables("neighbor")));
+    } finally {
+      await runSql(direct, "ALTER ROLE tester IN DATABASE plantstore RESET search_path");
+    }
   },
 );
 

@@ -162,7 +162,8 @@ if (canKeepStatements()) {
     for (const store of stores) await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
     for (const store of stores) await store.close();
     expect(onUpkeep.mock.calls).toEqual([]);
-    const kept = "SELECT count(*) > 0 AS kept FROM pg_prepared_statements WHERE statement LIKE '%DELETE FROM plants%'";
+    const kept =
+      "SELECT count(*) > 0 AS kept FROM pg_prepared_statements WHERE statement LIKE '%DELETE FROM %.plants%'";
     expect(await runSql(keeping.url, kept)).toEqual([{ kept: true }]);
   });
 }

@@ -74,6 +74,16 @@ describe("migrating a PostgreSQL database", () => {
     await (await openPostgresStore({ url })).close();
   });
 
+  test.each([1, 2, 3])("brings version %d to the newest schema where it is, behind another schema", async (version) => {
+    const [url, empty] = [await databaseOfVersion(version), await server.createSchema()];
+    const first = readServerUrl(empty).settings.get("search_path");
+    await migratePostgres(url.replace("search_path%3D", `search_path%3D${first}%2C`));
+    expect(await schemaOf(empty)).toEqual([]);
+    const made = await databaseOfVersion(newest);
+    expect(await schemaOf(url)).toEqual(await schemaOf(made));
+    expect(await indexesOf(url)).toEqual(await indexesOf(made));
+  });
+
   test.each(migrations.map((_, version) => version))("brings version %d to the newest schema", async (version) => {
     const url = await databaseOfVersion(version);
     if (version > 0) await runSql(url, "INSERT INTO plants VALUES (7)");

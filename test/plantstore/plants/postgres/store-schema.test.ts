@@ -3,6 +3,7 @@ import {
   migratePostgres,
   openPostgresDatabase,
 } from "../../../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
+import { Citus } from "../../../../src/plantstore/plants/postgres/citus/citus.ts";
 import { findSchema } from "../../../../src/plantstore/plants/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
@@ -143,10 +144,14 @@ describe("the schema of a store", () => {
     const [url, other] = [await server.createPlants([1n]), await server.createPlants([1n])];
     const role = `moved_${nameOf(url)}`;
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
-    const store = await openPostgresStore({
-      url: url.replace("user=tester", `user=${role}`).replace(/&options=.*/, ""),
-    });
+    const byRole = url.replace("user=tester", `user=${role}`).replace(/&options=.*/, "");
+    const store = await openPostgresStore({ url: byRole });
+    const citus = new Citus();
+    const [first, second] = [new Session(readServerUrl(byRole)), new Session(readServerUrl(byRole))];
+    const schema = await citus.schemaOn(first);
     await runSql(url, `ALTER ROLE ${role} SET search_path = ${nameOf(other)}`);
+    await expect(citus.schemaOn(second)).resolves.toBe(schema);
+    await Promise.all([first.close(), second.close()]);
     await runSql(url, `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '${role}'`);
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
@@ -214,6 +219,15 @@ describe("settings that options in the database URL ask for", () => {
   ])("are accepted as the server has them: %s", async (options) => {
     const [url] = (await server.createPlants()).split("&options=");
     const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
+    await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
+    await session.close();
+  });
+
+  test("are accepted where a pooler sets them on the connection", async () => {
+    await using pooler = await startDropping();
+    const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=-cIntervalStyle%3Dsql_standard`));
+    await session.run("SET IntervalStyle = sql_standard");
     await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
     await session.close();
   });

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { pinSql } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Migration } from "./migrations.ts";
@@ -39,7 +38,7 @@ export async function runBesideServers(
 
 /** Runs statements in one transaction, which waits for locks no longer than {@link tableLockMs}. */
 export async function runLocking(session: Session, schema: StoreSchema, sql: string): Promise<void> {
-  await session.run(`${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs}; ${pinSql}; ${sql}`);
+  await session.run(`${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs}; ${sql}`);
 }
 
 /** Runs a step, and returns whether it got the locks. */

@@ -24,9 +24,6 @@ const guarded = `
  */
 export const pinned: string = `(SELECT ${durable} || ${heard} || ${guarded}) IS NOT NULL`;
 
-/** A statement that does the same for the rest of a transaction, also for what Citus passes on of its workers. */
-export const pinSql: string = `SELECT pg_catalog.set_config('citus.worker_min_messages', 'debug1', true) WHERE ${pinned}`;
-
 // What a statement cannot set for itself, because the server refuses it before it runs. Who connects again has the same.
 const reset = "RESET default_transaction_read_only; RESET row_security; RESET ROLE";
 
@@ -46,5 +43,6 @@ export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
  * @param characteristics - as after `BEGIN`; statements may follow
  */
 export function beginSql(characteristics: string): string {
-  return `BEGIN; ${reset}; COMMIT; BEGIN ${characteristics}; ${pinSql}`;
+  return `BEGIN; ${reset}; COMMIT; BEGIN ${characteristics};
+    SELECT pg_catalog.set_config('citus.worker_min_messages', 'debug1', true) WHERE ${pinned}`;
 }
