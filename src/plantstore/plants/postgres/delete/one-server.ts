@@ -1,5 +1,5 @@
 import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
-import { pinned } from "../server/pinned-settings.ts";
+import { pinned, pinnedByRow } from "../server/pinned-settings.ts";
 import type { Row } from "../server/session.ts";
 import { makeDays } from "../schema/by-day.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
@@ -55,8 +55,8 @@ function writeStatements(
     if (!isByDay) return "";
     return key === undefined ? ", true" : `, CASE ${key} WHEN '' THEN true END`;
   };
-  const deleteSql = (condition: string): string =>
-    `DELETE FROM ${plants} WHERE ${condition} AND ${pinned} RETURNING id`;
+  const deleteSql = (condition: string, pins = pinned): string =>
+    `DELETE FROM ${plants} WHERE ${condition} AND ${pins} RETURNING id`;
   const recordAll = `
     INSERT INTO ${deletions} (plant_id, batch, ${names}${mark})
     SELECT deleted.id, $4::pg_catalog.uuid, ${valuesOf(columns)}${markOf(columns)}
@@ -68,7 +68,7 @@ function writeStatements(
       SELECT coalesce(plant_id, ('a trigger drops the record of plant ' || id)::bigint)
       FROM deleted LEFT JOIN recorded ON plant_id = id`),
     deleteOne: nameStatement(`
-      WITH deleted AS (${deleteSql(`id = (${unused})[1]`)}),
+      WITH deleted AS (${deleteSql(`id = (${unused})[1]`, pinnedByRow)}),
       recorded AS (
         INSERT INTO ${deletions} (plant_id, batch, ${names}${mark})
         SELECT id, $4::pg_catalog.uuid, ${valuesOf(firsts)}${markOf(firsts)} FROM deleted
