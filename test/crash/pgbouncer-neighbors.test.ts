@@ -62,6 +62,9 @@ async function countPlants(schema: string): Promise<number> {
   return Number(row?.["count"]);
 }
 
+const tablesSql = (schema: string): string =>
+  `SELECT relname, relkind FROM pg_class WHERE relnamespace = '${schema}'::regnamespace ORDER BY 1`;
+
 /** What another client of the pool may leave behind. */
 const leftBehind = {
   "another schema": "SET search_path = neighbor",
@@ -196,9 +199,7 @@ test(
       const store = await open();
       await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
       await store.close();
-      const tables = (schema: string): string =>
-        `SELECT relname, relkind FROM pg_class WHERE relnamespace = '${schema}'::regnamespace ORDER BY 1`;
-      expect(await runSql(direct, tables("fresh"))).toEqual(await runSql(direct, tables("neighbor")));
+      expect(await runSql(direct, tablesSql("fresh"))).toEqual(await runSql(direct, tablesSql("neighbor")));
     } finally {
       await runSql(direct, "ALTER ROLE tester IN DATABASE plantstore RESET search_path");
     }
