@@ -43,9 +43,14 @@ test.each(hostile)("a name with %j is one word of grpcurl and of buf", async (te
 });
 
 test.each(hostile)("a method, a field and a body with %j are one word of curl each", async (text) => {
-  const request = { method: `M${text}`, url: `http://127.0.0.1:1/${text}`, headers: [["x-a", text]], body: text };
+  const request: Call["request"] = {
+    method: `M${text}`,
+    url: `http://127.0.0.1:1/${text}`,
+    headers: [["x-a", text]],
+    body: text,
+  };
   const want = ["-i", "-X", `M${text}`, "-H", `x-a: ${text}`, "--data-binary", text, `http://127.0.0.1:1/${text}`];
-  expect(await wordsOf(writeCurl(callOf({ request: request as Call["request"] })))).toEqual(want);
+  expect(await wordsOf(writeCurl(callOf({ request })))).toEqual(want);
 });
 
 test("plain names have no quotes", () => {
