@@ -15,9 +15,4 @@ export type { Server } from "./server.ts";
 export { CallView } from "./call-view.ts";
 export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 export { beginAnswer } from "./serve-stream.ts";
-export {
-  type Admit,
-  type AdmitRequest,
-  type AnsweredRequest,
-  type FaultyRequest,
-} from "./hooks.ts";
+export { type Admit, type AdmitRequest, type AnsweredRequest, type FaultyRequest } from "./hooks.ts";

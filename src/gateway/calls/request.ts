@@ -5,6 +5,7 @@ import {
   type Exchange,
   type HeaderReader,
   HttpProblem,
+  notAdded,
   type Peer,
   readHeaderField,
   startDeadline,
@@ -133,7 +134,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   addToAnswer(name: string, value: string): void {
-    if (ownFields.test(name)) return;
+    if (notAdded.has(name.toLowerCase())) return;
     this.#exchange.addedFields = [...this.#exchange.addedFields, name, value];
   }
 
@@ -344,10 +345,6 @@ class RequestHeader implements HeaderReader {
     return this.#exchange.get(name);
   }
 }
-
-/** What the gateway itself writes about content and connection; a second field would invalidate the first (RFC 9110 §5.3). */
-const ownFields =
-  /^(?:connection|content-(?:encoding|length|type)|date|keep-alive|proxy-connection|trailer|transfer-encoding|upgrade)$/i;
 
 /** Returns the id by which the client knows a request: that of the response, or else the one that it has sent. */
 function requestIdOf({ addedFields, common }: Exchange): string | undefined {

@@ -11,6 +11,20 @@ export { allocateBuffer, allocateBytes, concatBytes, noBytes, toUtf8, unpooled }
 export { CarriedExchange, type ExchangeHead } from "./carried-exchange.ts";
 export { CollectedBytes } from "./collected-bytes.ts";
 export { type AbortReceiver, type Exchange, type Peer, statusesWithoutBody } from "./exchange.ts";
+export {
+  type FieldKind,
+  type FieldName,
+  fieldNames,
+  type FieldRule,
+  notAdded,
+  notForwarded,
+  notInHttp2,
+  notPrefixed,
+  notSent,
+  setByFetch,
+  setByGrpcClient,
+  setByHttp1,
+} from "./field-kinds.ts";
 export { freeBuffer, freeChunk, freedBytesMin, isSingleUse, markSingleUse } from "./free-memory.ts";
 export {
   CommonHeaderFields,

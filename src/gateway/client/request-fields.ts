@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { noBytes, unpooled } from "../carriers/index.ts";
+import { noBytes, setByGrpcClient, unpooled } from "../carriers/index.ts";
 import { encodeVarying } from "../http2/index.ts";
 import { toGrpcTimeout } from "../protocols/index.ts";
 
@@ -26,26 +26,12 @@ export function readRequestFields(header: HeadersInit | undefined): RequestField
   const fields: string[] = [];
   let namesProgram = false;
   for (const [name, value] of header instanceof Headers ? header : new Headers(header)) {
-    if (ownFields.has(name) || name.startsWith("grpc-")) continue;
+    if (setByGrpcClient.has(name) || name.startsWith("grpc-")) continue;
     if (name === "user-agent") namesProgram = true;
     fields.push(name, value);
   }
   return { fields, namesProgram };
 }
-
-// gRPC over HTTP/2, "Request-Headers", and what describes a connection or a length (RFC 9110 §7.6.1).
-const ownFields: ReadonlySet<string> = new Set([
-  "connection",
-  "content-length",
-  "content-type",
-  "host",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /**
  * Encodes the fields of a call, its deadline, and how often it was sent before (gRFC A6).

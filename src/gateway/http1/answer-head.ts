@@ -3,6 +3,7 @@ import {
   PreparedHeaderFields,
   readHeaderField,
   requireField,
+  setByHttp1,
   statusesWithoutBody,
   timerMsMax,
 } from "../carriers/index.ts";
@@ -90,13 +91,10 @@ function toLines(fields: HeaderFields): string {
     const name = fields[i] ?? "";
     const value = fields[i + 1] ?? "";
     requireField(name, value);
-    if (!connectionFields.test(name)) lines += `${name}: ${value}\r\n`;
+    if (!setByHttp1.has(name.toLowerCase())) lines += `${name}: ${value}\r\n`;
   }
   return lines;
 }
-
-// The fields of the connection (RFC 9110 §7.6.1), and those of the framing, which only `answerHead` writes.
-const connectionFields = /^(?:connection|content-length|keep-alive|transfer-encoding|upgrade)$/i;
 
 /** The status lines that were needed so far, by status. */
 const statusLines: Record<number, string> = {};

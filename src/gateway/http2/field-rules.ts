@@ -1,3 +1,5 @@
+import { notInHttp2 } from "../carriers/index.ts";
+
 /** Returns whether a trailer section is well formed, without pseudo-header fields (RFC 9113 §8.1). */
 export function isTrailer(fields: readonly string[]): boolean {
   for (let i = 0; i < fields.length; i += 2) {
@@ -10,18 +12,9 @@ export function isTrailer(fields: readonly string[]): boolean {
 /** The first character of the names of pseudo-header fields (§8.3). */
 export const colon = 0x3a;
 
-/** Fields that describe the connection in HTTP/1.1, and are not allowed in HTTP/2 (RFC 9113 §8.2.2). */
-export const connectionFields: ReadonlySet<string> = new Set([
-  "connection",
-  "proxy-connection",
-  "keep-alive",
-  "transfer-encoding",
-  "upgrade",
-]);
-
 /** Returns whether a field may be in a header or trailer section, pseudo-header fields aside (RFC 9113 §8.2). */
 export function isRegularField(name: string, value: string): boolean {
-  if (!isLowerCaseToken(name) || connectionFields.has(name) || !isFieldValue(value)) return false;
+  if (!isLowerCaseToken(name) || notInHttp2.has(name) || !isFieldValue(value)) return false;
   return name !== "te" || value.toLowerCase() === "trailers";
 }
 

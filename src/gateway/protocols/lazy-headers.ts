@@ -1,11 +1,11 @@
-import { type HeaderFields, isToken, readHeaderField } from "../carriers/index.ts";
+import { type HeaderFields, isToken, notSent, readHeaderField } from "../carriers/index.ts";
 
 /**
  * Returns whether a field may be sent with a call: not if it describes the connection, or has control characters (RFC
  * 9110 §5.5), which a `Headers` object accepts.
  */
 export function isSendable(name: string, value: string): boolean {
-  return !connectionFields.has(name) && !control.test(value);
+  return !notSent.has(name) && !control.test(value);
 }
 
 // A tab is the only control character allowed in a field.
@@ -136,20 +136,6 @@ function toHeaders(fields: HeaderFields): Headers {
 // Makes `instanceof` work. Not `extends`: the constructor of Headers would build what this class avoids. And only on
 // first use: naming Headers loads node's HTTP client, a fifth of start-up.
 Object.setPrototypeOf(LazyHeaders.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
-
-// RFC 9110 §7.6.1, RFC 9113 §8.2.2; and the length of the message and its date, which the carrier sets.
-const connectionFields: ReadonlySet<string> = new Set([
-  "connection",
-  "content-length",
-  "date",
-  "http2-settings",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 const colon = 0x3a;
 

@@ -1,7 +1,14 @@
 import { isIP } from "node:net";
 import { Code } from "@connectrpc/connect";
 import type { AdmitRequest } from "../calls/index.ts";
-import { type HeaderFields, isToken, readHeaderField, type RememberedFields, requireField } from "../carriers/index.ts";
+import {
+  type HeaderFields,
+  isToken,
+  notForwarded,
+  readHeaderField,
+  type RememberedFields,
+  requireField,
+} from "../carriers/index.ts";
 import type { RequestFields } from "../client/index.ts";
 import { codedError, withCode } from "../errors/index.ts";
 import { clipped } from "./clipped.ts";
@@ -39,9 +46,12 @@ export interface ForwardedFields {
   readonly of: (fields: RememberedFields, added: AddedFields) => RequestFields;
 }
 
-// What the next message has its own of, and what gRPC reads: nobody sets it by hand (RFC 9110 §7.6.1).
-const protocolFields =
-  /^(?::|grpc-|content-(?:encoding|length|type)$|(?:connection|host|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$)/;
+// A pseudo-header field, or one of gRPC: nobody sets it by hand.
+const protocolPrefix = /^(?::|grpc-)/;
+
+function isProtocolField(name: string): boolean {
+  return notForwarded.has(name) || protocolPrefix.test(name);
+}
 
 /** What is said to this server alone, and what anybody can say of a client. */
 const requestFields =
@@ -83,7 +93,7 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
   const clientName = direction === "request" ? byRules(clientField) : undefined;
   const clientOf = clientName === undefined ? undefined : rememberClients(clientName);
   const choose = (name: string): string | undefined => {
-    if (protocolFields.test(name) || ownFields[direction].test(name)) return undefined;
+    if (isProtocolField(name) || ownFields[direction].test(name)) return undefined;
     const chosen = byRules(name);
     // By the name that says who calls, nothing else is passed on, whether or not there is an address to say.
     return chosen === clientName ? undefined : chosen;
@@ -205,6 +215,6 @@ function toMatcher(pattern: string | RegExp): (name: string) => boolean {
 }
 
 function requireSettable(name: string): void {
-  if (isToken(name) && !protocolFields.test(name)) return;
+  if (isToken(name) && !isProtocolField(name)) return;
   throw withCode(new TypeError(`no field that is passed on may be named "${name}"`), "ERR_OPTIONS");
 }

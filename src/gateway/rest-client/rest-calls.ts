@@ -1,5 +1,6 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { setByFetch } from "../carriers/index.ts";
 import { oncePer } from "../json/index.ts";
 import { oneMessage, toGrpcTimeout } from "../protocols/index.ts";
 import { isHttpBodyType } from "../rest/index.ts";
@@ -130,7 +131,7 @@ export class RestCalls {
   }
 
   #headerOf({ header, timeoutMs }: RestCall, accept: string, contentType: string | undefined): Headers {
-    for (const name of connectionFields) header.delete(name);
+    for (const name of setByFetch) header.delete(name);
     if (!header.has("accept")) header.set("accept", accept);
     if (contentType === undefined) header.delete("content-type");
     else header.set("content-type", contentType);
@@ -204,19 +205,3 @@ async function* orFailure(messages: AsyncIterable<Message>, failure: () => unkno
     throw failure() ?? error;
   }
 }
-
-/**
- * What fetch says of a message and its connection itself (RFC 9110 §7.6.1, §8.6, §10.1.1). Browsers leave such fields of a
- * program out, and node's fetch fails, as if the server could not be reached.
- */
-const connectionFields = [
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-];

@@ -1,6 +1,6 @@
 import { withCode } from "../../errors/index.ts";
 import { requireField } from "../../carriers/index.ts";
-import { connectionFields } from "../field-rules.ts";
+import { notInHttp2 } from "../../carriers/index.ts";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
 /**
@@ -21,7 +21,7 @@ export function encodeChecked(field: string, value: string, hidesCredentials: bo
   requireField(field, value);
   // §8.2.1: names are sent in lower case.
   const name = field.toLowerCase();
-  if (connectionFields.has(name))
+  if (notInHttp2.has(name))
     throw withCode(new TypeError(`"${name}" is not allowed as a field of HTTP/2`), "ERR_HEADER_FIELD");
   return hidesCredentials && credentialFields.has(name)
     ? encodeLiteral(name, value, Literal.never)

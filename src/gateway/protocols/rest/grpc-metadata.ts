@@ -1,4 +1,4 @@
-import { type Exchange, type HeaderFields, readHeaderField } from "../../carriers/index.ts";
+import { type Exchange, type HeaderFields, notPrefixed, readHeaderField } from "../../carriers/index.ts";
 import { isSendable } from "../lazy-headers.ts";
 
 /** The names by which clients of grpc-gateway send and read the metadata of gRPC. */
@@ -6,12 +6,16 @@ const metadataPrefix = "grpc-metadata-";
 const trailerPrefix = "grpc-trailer-";
 
 /**
- * What a prefixed field cannot say: who calls, which `admit` and proxies judge by the field itself; what describes this
- * message, its connection or its way; and what belongs to the protocols of RPCs. Nor does it repeat a cookie: scripts of
- * a page must not read those that are `HttpOnly` (RFC 6265 §4.1.2.6).
+ * Returns whether a field may also have the prefix. One may not that says who calls, which `admit` and proxies judge by the
+ * field itself; that describes this message, its connection or its way; or that belongs to a protocol of RPCs. Nor may
+ * a cookie: scripts of a page must not read those that are `HttpOnly` (RFC 6265 §4.1.2.6).
  */
-const notMetadata =
-  /^(?:grpc-|connect-|content-|proxy-|sec-|x-forwarded-|(?:authorization|cookie|set-cookie|connection|expect|forwarded|host|keep-alive|origin|te|trailer|transfer-encoding|upgrade|via|x-real-ip)$)/;
+function isMetadata(name: string): boolean {
+  return !notPrefixed.has(name) && !ofOthers.test(name);
+}
+
+const ofOthers =
+  /^(?:grpc-|connect-|content-|proxy-|sec-|x-forwarded-|(?:authorization|cookie|set-cookie|forwarded|origin|via|x-real-ip)$)/;
 
 /**
  * Returns the header fields of a request with each `Grpc-Metadata-Name` under the name `name` as well, unless the request
@@ -22,7 +26,7 @@ export function withRequestMetadata(fields: HeaderFields): HeaderFields {
   for (let at = 0; at < fields.length; at += 2) {
     const sent = fields[at]?.toLowerCase() ?? "";
     const name = sent.startsWith(metadataPrefix) ? sent.slice(metadataPrefix.length) : "";
-    if (name === "" || notMetadata.test(name) || readHeaderField(fields, name) !== null) continue;
+    if (name === "" || !isMetadata(name) || readHeaderField(fields, name) !== null) continue;
     added.push(name, fields[at + 1] ?? "");
   }
   return added.length === 0 ? fields : [...fields, ...added];
@@ -33,7 +37,7 @@ export function withAnswerMetadata(fields: HeaderFields): HeaderFields {
   const repeated: string[] = [];
   for (let at = 0; at < fields.length; at += 2) {
     const name = fields[at] ?? "";
-    if (!notMetadata.test(name)) repeated.push(metadataPrefix + name, fields[at + 1] ?? "");
+    if (isMetadata(name)) repeated.push(metadataPrefix + name, fields[at + 1] ?? "");
   }
   return [...fields, ...repeated];
 }
@@ -54,7 +58,7 @@ export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer
   const hasNone = httpMethod === "HEAD" || httpVersion === "1.0" || httpVersion === undefined;
   if (hasNone || !takesTrailers.test(exchange.get("te") ?? "")) return undefined;
   const fields = [...trailer].flatMap(([name, value]) =>
-    isSendable(name, value) && !notMetadata.test(name) ? [trailerPrefix + name, value] : [],
+    isSendable(name, value) && isMetadata(name) ? [trailerPrefix + name, value] : [],
   );
   const names = fields.filter((_, at) => at % 2 === 0);
   return names.length === 0 ? undefined : { announcement: ["trailer", names.join(", ")], fields };

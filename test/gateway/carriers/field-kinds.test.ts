@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import {
+  type FieldName,
+  notAdded,
+  notForwarded,
+  notInHttp2,
+  notPrefixed,
+  notSent,
+  setByFetch,
+  setByGrpcClient,
+  setByHttp1,
+} from "../../../src/gateway/carriers/index.ts";
+
+const rules = Object.entries({
+  notInHttp2,
+  setByHttp1,
+  notAdded,
+  notSent,
+  setByGrpcClient,
+  setByFetch,
+  notForwarded,
+  notPrefixed,
+});
+
+/** Which rules concern each field, in the order of {@link rules}: x for yes. */
+const cases: Readonly<Record<FieldName, string>> = {
+  connection: "xxxxxxxx",
+  "keep-alive": "xxxxxxxx",
+  "proxy-connection": "x.xxx.xx",
+  "transfer-encoding": "xxxxxxxx",
+  upgrade: "xxxxxxxx",
+  "http2-settings": "...x..x.",
+  te: "...xxxxx",
+  trailer: "..xxxxxx",
+  "content-length": ".xxxxxx.",
+  "content-encoding": "..x...x.",
+  "content-type": "..x.x.x.",
+  date: "..xx....",
+  expect: ".....x.x",
+  host: "....xxxx",
+};
+
+test.each(Object.entries(cases))("the rules that concern the field %s are pinned", (name, marks) => {
+  const concerned = rules.filter(([, names]) => names.has(name)).map(([rule]) => rule);
+  expect(concerned).toEqual(rules.filter((_, at) => marks[at] === "x").map(([rule]) => rule));
+});
