@@ -55,10 +55,12 @@ export const setByHttp1: ReadonlySet<string> = fieldNames({
   except: ["proxy-connection"],
 });
 
-/** What a hook may not add to a response: a second field would invalidate the first (RFC 9110 §5.3). */
+/**
+ * What a hook may not add to a response: a second field would invalidate the first (RFC 9110 §5.3), and a client over
+ * HTTP/2 may reset a stream whose response has one of a connection.
+ */
 export const notAdded: ReadonlySet<string> = fieldNames({
-  kinds: ["connection", "length", "content", "date"],
-  names: ["trailer"],
+  kinds: ["connection", "hop", "length", "content", "date"],
 });
 
 /** What is not sent as the metadata of a call: the connection, and what the carrier sets. */
@@ -68,13 +70,12 @@ export const notSent: ReadonlySet<string> = fieldNames({ kinds: ["connection", "
 export const setByGrpcClient: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length"],
   names: ["content-type", "host"],
-  except: ["http2-settings"],
 });
 
 /** What fetch sets itself. Browsers drop such fields of a program, and node's fetch fails. */
 export const setByFetch: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "request"],
-  except: ["http2-settings", "proxy-connection"],
+  except: ["proxy-connection"],
 });
 
 /** What a proxy neither forwards nor lets a program set: the next message has its own. */
@@ -84,7 +85,4 @@ export const notForwarded: ReadonlySet<string> = fieldNames({
 });
 
 /** What `Grpc-Metadata-Name` cannot say: what describes the connection or the request itself. */
-export const notPrefixed: ReadonlySet<string> = fieldNames({
-  kinds: ["connection", "hop", "request"],
-  except: ["http2-settings"],
-});
+export const notPrefixed: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "request"] });

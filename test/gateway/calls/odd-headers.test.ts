@@ -28,7 +28,13 @@ const carrierFields: readonly Field[] = [
 ];
 
 /** What it says itself, whatever a hook adds. */
-const ownFields: readonly Field[] = [...carrierFields, ["Content-Type", "text/x-odd"], ["content-encoding", "x-odd"]];
+const ownFields: readonly Field[] = [
+  ...carrierFields,
+  ["Content-Type", "text/x-odd"],
+  ["content-encoding", "x-odd"],
+  ["TE", "x-odd"],
+  ["http2-settings", "x-odd"],
+];
 
 /** Puts in the place of header or trailer what a request asks for. */
 const interceptor: Interceptor = (next) => async (request) => {

@@ -11,8 +11,10 @@ test.each([
   { first: "SIGTERM", second: "SIGTERM", afterMs: 999, exitCode: 0 },
   { first: "SIGTERM", second: "SIGTERM", afterMs: 1_000, exitCode: 1 },
   { first: "SIGTERM", second: "SIGINT", afterMs: 1, exitCode: 1 },
-])("$second $afterMs ms after $first: the command exits with $exitCode", async ({ first, second, afterMs, exitCode }) => {
-  const program = `
+])(
+  "$second $afterMs ms after $first: the command exits with $exitCode",
+  async ({ first, second, afterMs, exitCode }) => {
+    const program = `
     import { processTerminal } from ${source};
     let nowMs = 5_000;
     performance.now = () => nowMs;
@@ -22,5 +24,6 @@ test.each([
     process.emit("${second}", "${second}");
     await stopped;
     process.exit(0);`;
-  expect(await runProgram(process.execPath, ["--input-type=module", "--eval", program])).toMatchObject({ exitCode });
-});
+    expect(await runProgram(process.execPath, ["--input-type=module", "--eval", program])).toMatchObject({ exitCode });
+  },
+);
