@@ -13,7 +13,24 @@ const keptBytes = 64 * 1024;
 // What is tried before is a third of this together.
 const quickBytesMax = 64 * 1024 * 1024;
 
-let kept: ByteTarget | undefined;
+/** Keeps the bytes of one message for the next. */
+class SpareTarget {
+  #spare: ByteTarget | undefined;
+
+  /** Takes the bytes: to read a property of the message may write another one, which then has its own. */
+  take(): ByteTarget {
+    const target = this.#spare ?? new ByteTarget(keptBytes);
+    this.#spare = undefined;
+    return target;
+  }
+
+  /** Keeps the bytes unless they are more than most messages need. */
+  keep(target: ByteTarget): void {
+    if (target.bytes.byteLength === keptBytes) this.#spare = target;
+  }
+}
+
+const spare = new SpareTarget();
 
 /**
  * Returns the function that writes messages of a type, as `toBinary` does: the same bytes, or the error that it throws.
@@ -36,9 +53,7 @@ export function createMessageWriter(
 
 /** Writes a message, or returns `undefined` if that is left to protobuf-es. */
 export function writeQuickly(writer: MessageWriter, message: Message): Uint8Array | undefined {
-  // Taken, in case that to read a property of the message writes another one.
-  let target = kept ?? new ByteTarget(keptBytes);
-  kept = undefined;
+  let target = spare.take();
   try {
     for (;;) {
       if (isWritten(writer, message, target)) return takeBytes(writer, target);
@@ -50,7 +65,7 @@ export function writeQuickly(writer: MessageWriter, message: Message): Uint8Arra
     // Whatever a property is or throws: protobuf-es says what is wrong with it.
     return undefined;
   } finally {
-    if (target.bytes.byteLength === keptBytes) kept = target;
+    spare.keep(target);
   }
 }
 

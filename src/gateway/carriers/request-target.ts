@@ -17,7 +17,8 @@ export function readRequestTarget(
   if (target.length > limits.urlBytes) return urlTooLong(limits);
   if (authority === null) {
     if (authorityRequired) return new HttpProblem("ERR_HTTP_INVALID", 400, "the Host header is missing");
-  } else if (!isAuthority(authority)) return new HttpProblem("ERR_HTTP_INVALID", 400, "the Host header is not valid");
+  } else if (!authorityGrammar.test(authority))
+    return new HttpProblem("ERR_HTTP_INVALID", 400, "the Host header is not valid");
   if (target.includes("#")) return new HttpProblem("ERR_HTTP_INVALID", 400, "the URL has a fragment");
   if (target.startsWith("/") || target === "*") return target;
   const absolute = absoluteForm.exec(target);
@@ -33,16 +34,6 @@ export function authorityOf(target: string, host: string | null): string {
   // Nearly every target is in origin form, and its first character shows that at no cost.
   const absolute = target.startsWith("/") ? undefined : absoluteForm.exec(target)?.[1];
   return absolute ?? host ?? "";
-}
-
-/** The authority that was found valid last: most requests to a server have the same. */
-let lastValid: string | undefined;
-
-function isAuthority(text: string): boolean {
-  if (text === lastValid) return true;
-  if (!authorityGrammar.test(text)) return false;
-  lastValid = text;
-  return true;
 }
 
 // uri-host [ ":" port ] of RFC 9110 §7.2, RFC 3986 §3.2. Two Host fields, joined by ", ", do not match.

@@ -33,6 +33,7 @@ export interface CodegenOptions {
   readonly codegen?: boolean;
 }
 
+/** What the runtime allows, once it was tried: it does not change while a process runs. */
 let isAllowed: boolean | undefined;
 
 /** Returns whether code may be generated with these options. */

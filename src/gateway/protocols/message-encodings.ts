@@ -45,21 +45,27 @@ export function negotiateEncodings(
     }
   }
   // A client that names no accepted encoding accepts the one it sends.
-  const response = accepted === null || accepted === "" ? request : preferred(available, accepted);
+  const response = accepted === null || accepted === "" ? request : lastChoice.preferred(available, accepted);
   return { request, response, problem: undefined, acceptFields: none };
 }
 
-let last:
-  | { readonly available: unknown; readonly accepted: string; readonly chosen: Compression | undefined }
-  | undefined;
+/** Remembers one choice, because clients of gRPC repeat what they accept with every call. */
+class LastChoice {
+  #available: readonly Compression[] | undefined;
+  #accepted: string | undefined;
+  #chosen: Compression | undefined;
 
-/** Chooses the encoding with the highest weight, or of equal ones the first that the client lists. */
-function preferred(available: readonly Compression[], accepted: string): Compression | undefined {
-  // Clients of gRPC repeat it with every call.
-  if (last?.available === available && last.accepted === accepted) return last.chosen;
-  const listed = readAccept(accepted).flatMap(({ name }) =>
-    available.filter((compression) => compression.name === name),
-  );
-  last = { available, accepted, chosen: negotiateCoding(accepted, [...listed, ...available]) };
-  return last.chosen;
+  /** Chooses the encoding with the highest weight, or of equal ones the first that the client lists. */
+  preferred(available: readonly Compression[], accepted: string): Compression | undefined {
+    if (this.#available === available && this.#accepted === accepted) return this.#chosen;
+    const listed = readAccept(accepted).flatMap(({ name }) =>
+      available.filter((compression) => compression.name === name),
+    );
+    this.#chosen = negotiateCoding(accepted, [...listed, ...available]);
+    this.#available = available;
+    this.#accepted = accepted;
+    return this.#chosen;
+  }
 }
+
+const lastChoice = new LastChoice();

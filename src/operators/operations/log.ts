@@ -41,7 +41,7 @@ const causeDepthMax = 5;
  *
  * @param destination - default standard error, which leaves standard output to the results of commands
  */
-export function openLog(level: LogLevel, destination: DestinationStream = standardError().lines): Logger {
+export function openLog(level: LogLevel, destination: DestinationStream = standardError.destinations.lines): Logger {
   // Loaded with the first log: it takes 8 ms, which a server without a log need not pay.
   const { pino }: typeof import("pino") = require("pino");
   return pino(
@@ -57,7 +57,10 @@ export function openLog(level: LogLevel, destination: DestinationStream = standa
 }
 
 /** Opens a log like {@link openLog} whose lines are kept when the lines of others are dropped. */
-export function openReserveLog(level: LogLevel, destination: DestinationStream = standardError().reserve): Logger {
+export function openReserveLog(
+  level: LogLevel,
+  destination: DestinationStream = standardError.destinations.reserve,
+): Logger {
   return openLog(level, destination);
 }
 
@@ -68,12 +71,16 @@ interface LogDestinations {
   readonly reserve: DestinationStream;
 }
 
-let opened: LogDestinations | undefined;
+/** The output to standard error: one per process, because its listeners are never removed. Opened by the first log. */
+class StandardError {
+  #destinations: LogDestinations | undefined;
 
-/** Returns the output to standard error: one per process, because its listeners are never removed. */
-function standardError(): LogDestinations {
-  return (opened ??= openDestinations(new LineOutput(process.stderr, lostLine)));
+  get destinations(): LogDestinations {
+    return (this.#destinations ??= openDestinations(new LineOutput(process.stderr, lostLine)));
+  }
 }
+
+const standardError = new StandardError();
 
 function openDestinations(output: LineOutput): LogDestinations {
   const { stderr } = process;

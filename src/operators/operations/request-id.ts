@@ -18,10 +18,21 @@ const requestIdLengthMax = 128;
 // log line, in a shell or in SQL.
 const requestIdAlphabet = /^[A-Za-z0-9._~:/+=@-]+$/;
 
-// 64 random bits identify the process, a counter the call: unique across replicas and restarts, and far cheaper than
-// random bytes for every call.
-const processPrefix = `${randomBytes(8).toString("hex")}-`;
-let nextCall = 1;
+/**
+ * Creates ids. 64 random bits identify the process, a counter the call: unique across replicas and restarts, and far
+ * cheaper than random bytes for every call.
+ */
+class CallCounter {
+  readonly #prefix = `${randomBytes(8).toString("hex")}-`;
+  #last = 0;
+
+  next(): string {
+    this.#last += 1;
+    return this.#prefix + this.#last.toString(36);
+  }
+}
+
+const calls = new CallCounter();
 
 /**
  * Returns the id that ties a request to its log lines and its deletion record.
@@ -32,8 +43,7 @@ let nextCall = 1;
 export function requestIdOf(contextValues: ContextValues): string {
   const known = contextValues.get(requestIdKey);
   if (known !== undefined) return known;
-  const requestId = processPrefix + nextCall.toString(36);
-  nextCall += 1;
+  const requestId = calls.next();
   contextValues.set(requestIdKey, requestId);
   return requestId;
 }

@@ -1,5 +1,6 @@
 import { type HeaderFields, prepareHeaderFields } from "../index.ts";
 
+/** The field of the current second, which all servers of the process share, so that it is written once a second. */
 let dateSecond = 0;
 let date: HeaderFields = [];
 

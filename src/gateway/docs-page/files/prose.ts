@@ -4,11 +4,11 @@ import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
 import { element, terminal } from "./element.js";
 
 /** Where a name of the definition leads to on this page, for links such as `[Shelf][library.v1.Shelf]`. */
-let linkTo: (fullName: string) => string | undefined = () => undefined;
+const names: { linkTo: (fullName: string) => string | undefined } = { linkTo: () => undefined };
 
 /** Has names of the definition lead to their views. */
-export function linkNames(link: typeof linkTo): void {
-  linkTo = link;
+export function linkNames(linkTo: typeof names.linkTo): void {
+  names.linkTo = linkTo;
 }
 
 /** Shows CommonMark with tables, and with links of bare URLs as comments often have them. */
@@ -17,7 +17,7 @@ export function prose(text: string | undefined): HTMLElement[] {
   const lexer = new Lexer({ gfm: true });
   // As the comments of Google's definitions refer to names: the name itself is no text to show.
   for (const [, name = ""] of text.matchAll(/\]\[([A-Za-z_][\w.]*)\]/g)) {
-    lexer.tokens.links[name.toLowerCase()] = { href: linkTo(name) ?? "", title: null };
+    lexer.tokens.links[name.toLowerCase()] = { href: names.linkTo(name) ?? "", title: null };
   }
   return ownTokens(lexer.lex(text)).flatMap(showBlock);
 }

@@ -44,8 +44,16 @@ interface Machine {
   readonly paddingBits: Int8Array;
 }
 
-// Built for the first string: it takes 5 ms, which a server need not spend before it listens.
-let machine: Machine | undefined;
+/** The machine, which is built for the first string: it takes 5 ms, which a server need not spend before it listens. */
+class LazyMachine {
+  #machine: Machine | undefined;
+
+  get built(): Machine {
+    return (this.#machine ??= buildMachine());
+  }
+}
+
+const machine = new LazyMachine();
 
 const symbolNone = 0x1ff;
 
@@ -59,7 +67,7 @@ const scratch = Buffer.allocUnsafeSlow(4096);
  * all ones
  */
 export function decodeHuffman(bytes: Uint8Array, from: number, to: number): string | undefined {
-  const { steps, paddingBits } = (machine ??= buildMachine());
+  const { steps, paddingBits } = machine.built;
   // No code is shorter than five bits.
   const lengthMax = Math.floor(((to - from) * 8) / 5);
   // Bytes first and then one string: a string that grows by characters costs three times as much.
