@@ -52,9 +52,18 @@ export interface RestTransportOptions {
   readonly onUnbound?: "fail" | "connect";
   /** Bytes that an answer, or a message of a stream, may have; `ResourceExhausted` above. Default 4 MiB. */
   readonly readMaxBytes?: number;
-  /** Milliseconds that a call may take if it says nothing itself, at most 24 days. By default there is no deadline. */
+  /**
+   * Milliseconds that a call without a `timeoutMs` of its own may take, at most 24 days; 0 for no deadline. Servers are
+   * told this deadline. Default: a unary call fails after 60 seconds, of which servers are not told; streams have none.
+   */
   readonly defaultTimeoutMs?: number;
 }
+
+/**
+ * Milliseconds that a unary call may take if nobody has set a deadline: as long as nginx waits for a
+ * response. Without it, a server that sends interim responses (RFC 9110 §15.2) for ever would keep a call for ever.
+ */
+const unaryTimeoutMs = 60_000;
 
 /**
  * Creates a transport that calls a REST API by the `google.api.http` annotations of its RPCs, with nothing but fetch:
@@ -123,8 +132,9 @@ class RestTransport implements Transport {
       return await this.#unbound(desc).unary(desc, signal, timeoutMs, header, input, contextValues);
     }
     const deadlineMs = this.#deadlineOf(timeoutMs);
+    const isUnlimited = timeoutMs === undefined && this.#defaultTimeoutMs === undefined;
     return await runUnaryCall<I, O>({
-      ...this.#interception(signal, deadlineMs),
+      ...this.#interception(signal, isUnlimited ? unaryTimeoutMs : deadlineMs),
       req: { stream: false, method: desc, message: input, ...this.#request(method, header, contextValues) },
       next: async (request) => {
         const call = { method, header: request.header, signal: request.signal, timeoutMs: deadlineMs };

@@ -436,6 +436,26 @@ test("a deadline is sent, and ends the call", async () => {
   await expect.poll(() => server.open()).toBe(0);
 });
 
+test.each([
+  { title: "after 60 seconds", options: {}, call: {}, code: Code.DeadlineExceeded },
+  { title: "never with defaultTimeoutMs: 0", options: { defaultTimeoutMs: 0 }, call: {}, code: Code.Canceled },
+  { title: "never with timeoutMs: 0", options: {}, call: { timeoutMs: 0 }, code: Code.Canceled },
+])("a unary call that gets only interim responses ends $title", async ({ options, call, code }) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const canceller = new AbortController();
+  await using server = await startRestServer((response) => {
+    for (let count = 0; count < 3; count += 1) response.writeProcessing();
+    vi.advanceTimersByTime(59_999);
+    vi.advanceTimersByTime(1);
+    canceller.abort();
+  });
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl, ...options }));
+  const called = client.query({}, { signal: canceller.signal, ...call });
+  await expect(within(called, "the end of the call")).rejects.toMatchObject({ code });
+  expect(server.seen[0]?.header).not.toHaveProperty("grpc-timeout");
+});
+
 async function* once(parent: string) {
   yield create(WatchBooksRequestSchema, { parent });
 }
