@@ -4,6 +4,7 @@ import { codedError } from "../errors/index.ts";
 import { findField, quote } from "../json/index.ts";
 import { errorWithHttpStatus } from "./error-to-rest.ts";
 import { isMediaType } from "./http-body.ts";
+import { isMultipartType, multipartType } from "./multipart-parts.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
 /** The content type of forms (WHATWG URL §5). */
@@ -79,8 +80,11 @@ export function bodyProblem(
   isEmpty: boolean,
 ): ConnectError | undefined {
   if (format.kind === "bytes") {
-    if (contentType === null || isMediaType(contentType)) return undefined;
-    return errorWithHttpStatus("ERR_CONTENT_TYPE", "the content type is no media type", Code.InvalidArgument, 415);
+    if (contentType === null) return undefined;
+    const isEnvelope = isMultipartType(contentType) && !format.contentTypes.includes(multipartType);
+    if (isMediaType(contentType) && !isEnvelope) return undefined;
+    const problem = isEnvelope ? formOfBytes : "the content type is no media type";
+    return errorWithHttpStatus("ERR_CONTENT_TYPE", problem, Code.InvalidArgument, 415);
   }
   if (isEmpty || format.kind === "ignored") return undefined;
   if (format.kind === "none")
@@ -96,6 +100,11 @@ export function bodyProblem(
     415,
   );
 }
+
+// A program that expects the bytes of a file would otherwise keep its envelope, too.
+const formOfBytes =
+  "the content type multipart/form-data is an envelope of the body: send the bytes alone, with --data-binary of curl; " +
+  "rest.multipartForms takes forms";
 
 /** Returns what helps a person whose JSON came as a form, which is what `curl -d` calls all that it sends. */
 export function curlHint(contentType: string): string {

@@ -85,8 +85,8 @@ export interface RestOptions {
   /**
    * Selects services that take `multipart/form-data` in the place of a JSON body that is a message, or of a
    * google.api.HttpBody: one part is that file, the others are fields by the rules of a query, at most 1,000 parts. The
-   * name of the file is not passed on. The price: as with {@link forms}, a page of any origin may send one; and where the
-   * body is a google.api.HttpBody, this one type of bytes is read as a form.
+   * name of the file is not passed on. The price: as with {@link forms}, a page of any origin may send one; without it,
+   * a google.api.HttpBody refuses this one type of bytes.
    */
   readonly multipartForms?: (service: DescService) => boolean;
   /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */

@@ -161,7 +161,6 @@ describe("a file", () => {
   });
 
   test.each([
-    { name: "by default", options: { rules }, request: "POST /put", given: { type, data: formOf(field("name", "a")) } },
     {
       name: "of another type",
       options: rest,
@@ -182,6 +181,15 @@ describe("a file", () => {
       expect(await send(request, formOf(...parts), { options, contentType })).toMatchObject(given);
     },
   );
+
+  test("is refused by default, and the option is named", async () => {
+    expect(await send("POST /put", formOf(file("file", "a")), { options: { rules }, contentType: type })).toEqual({
+      httpStatus: 415,
+      message: expect.stringMatching(
+        /send the bytes alone, with --data-binary of curl; rest\.multipartForms takes forms$/,
+      ),
+    });
+  });
 
   test("makes a message in a time and number of steps in proportion to its bytes", () => {
     const stepsOf = (filling: string): number => {
