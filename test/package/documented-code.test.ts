@@ -15,12 +15,16 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import type { PlantStore } from "plantstore";
 import type { createGateway as create } from "@plantstore/gateway";
 import type { IncomingMessage, ServerResponse } from "node:http";
+interface Reply {
+  readonly raw: ServerResponse;
+  getHeaders(): Record<string, number | string | string[] | undefined>;
+}
 /** What an application of Express and one of Fastify have of this. */
 interface App {
   use(handler: (request: IncomingMessage, response: ServerResponse, next: () => void) => void): void;
   addHook(
     name: "onRequest",
-    hook: (request: { raw: IncomingMessage }, reply: { raw: ServerResponse }, done: () => void) => void,
+    hook: (request: { raw: IncomingMessage }, reply: Reply, done: () => void) => void,
   ): void;
 }
 declare global {
