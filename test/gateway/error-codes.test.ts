@@ -53,7 +53,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_HTTP_UNSUPPORTED: { sent: "GET / HTTP/1.2\r\nhost: x\r\n\r\n" },
   ERR_URL_TOO_LONG: { sent: get(`/${"x".repeat(9_000)}`) },
   ERR_HEADER_TOO_LARGE: { sent: get("/", ["foo", "x".repeat(17_000)]) },
-  ERR_REQUEST_TIMEOUT: { sent: "GET / HTTP/1.1\r\n", options: { limits: { headerTimeoutMs: 20 } } },
+  ERR_REQUEST_TIMEOUT: { sent: "GET / HTTP/1.1\r\n", options: { limits: { headerTimeoutMs: 200 } } },
   ERR_NO_ROUTE: { sent: get("/nothing") },
   ERR_METHOD_NOT_ALLOWED: { sent: get("/beds/7:water") },
   ERR_CONTENT_TYPE: { sent: { ...water("{}"), header: [["content-type", "text/plain"]] } },
