@@ -7,12 +7,17 @@ import { deleteCall } from "../support/plants/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
 import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../support/plants/describe-plant-store.ts";
-import { leaveOnConnections, type Pgbouncer, startPgbouncer } from "../support/plants/pgbouncer.ts";
+import {
+  leaveOnConnections,
+  type Pgbouncer,
+  type PooledDatabase,
+  startPgbouncer,
+  startPooledDatabase,
+} from "../support/plants/pgbouncer.ts";
 import {
   cancelWaitsForStandby,
   type PostgresServer,
   runSql,
-  startPostgres,
   withoutStandby,
 } from "../support/plants/postgres-server.ts";
 import { startPlantServer } from "../support/server/plant-server.ts";
@@ -28,12 +33,10 @@ const crashes = 3;
 let direct: string;
 let postgres: PostgresServer;
 let pooler: Pgbouncer;
+let database: PooledDatabase;
 beforeAll(async () => {
-  postgres = await startPostgres();
-  const administration = await postgres.createSchema();
-  await runSql(administration, "CREATE DATABASE plantstore");
-  direct = administration.replace("/postgres?", "/plantstore?").replace(/&options=.*/, "");
-  pooler = await startPgbouncer(postgres.socketFolder, { keeps: true });
+  database = await startPooledDatabase({ keeps: true });
+  ({ direct, postgres, pooler } = database);
   await migratePostgres(direct);
   await runSql(direct, "CREATE SCHEMA neighbor; CREATE ROLE neighbor; GRANT USAGE ON SCHEMA neighbor TO neighbor");
   await migratePostgres(`${direct}&options=-csearch_path%3Dneighbor`);
@@ -44,10 +47,7 @@ afterEach(async () => {
   await pooler.kill();
   await pooler.start();
 });
-afterAll(async () => {
-  await pooler[Symbol.asyncDispose]();
-  await postgres[Symbol.asyncDispose]();
-});
+afterAll(() => database[Symbol.asyncDispose]());
 
 const open = () => openPlantStore({ kind: "postgres", url: pooler.url });
 

@@ -7,9 +7,15 @@ import { deleteCall } from "../support/plants/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../support/plants/delete-load.ts";
 import { describePlantDatabase } from "../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../support/plants/describe-plant-store.ts";
-import { canKeepStatements, type Pgbouncer, startPgbouncer } from "../support/plants/pgbouncer.ts";
+import {
+  canKeepStatements,
+  type Pgbouncer,
+  type PooledDatabase,
+  startPgbouncer,
+  startPooledDatabase,
+} from "../support/plants/pgbouncer.ts";
 import { startPlantServer } from "../support/server/plant-server.ts";
-import { type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
+import { type PostgresServer, runSql } from "../support/plants/postgres-server.ts";
 import { Dice } from "../support/dice.ts";
 import { testSeed } from "../support/test-seed.ts";
 
@@ -22,20 +28,15 @@ const timeout = 300_000;
 let direct: string;
 let postgres: PostgresServer;
 let pooler: Pgbouncer;
+let database: PooledDatabase;
 beforeAll(async () => {
-  postgres = await startPostgres();
-  const administration = await postgres.createSchema();
-  await runSql(administration, "CREATE DATABASE plantstore");
-  direct = administration.replace("/postgres?", "/plantstore?").replace(/&options=.*/, "");
-  pooler = await startPgbouncer(postgres.socketFolder);
+  database = await startPooledDatabase();
+  ({ direct, postgres, pooler } = database);
   await migratePlants({ kind: "postgres", url: pooler.url });
 }, timeout);
 // Some tests kill it.
 afterEach(() => pooler.start());
-afterAll(async () => {
-  await pooler[Symbol.asyncDispose]();
-  await postgres[Symbol.asyncDispose]();
-});
+afterAll(() => database[Symbol.asyncDispose]());
 
 async function openEmpty() {
   await runSql(direct, "TRUNCATE plants, deletions");

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { projectFolder } from "../process/child-program.ts";
-import { openClient, serverOwner } from "./postgres-server.ts";
+import { openClient, type PostgresServer, runSql, serverOwner, startPostgres } from "./postgres-server.ts";
 
 /** A PgBouncer of a test's own, on a Unix socket, in front of the database `plantstore` of a server. */
 export interface Pgbouncer extends AsyncDisposable {
@@ -79,6 +79,31 @@ export async function startPgbouncer(serverFolder: string, options: PgbouncerOpt
     [Symbol.asyncDispose]: async () => {
       await kill();
       rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A server with an empty database `plantstore`, and a PgBouncer in front of it. */
+export interface PooledDatabase extends AsyncDisposable {
+  readonly postgres: PostgresServer;
+  readonly pooler: Pgbouncer;
+  /** The URL of the database without the pooler, for the test's own looks at it. */
+  readonly direct: string;
+}
+
+/** Starts a {@link PooledDatabase}. @param options - of its PgBouncer */
+export async function startPooledDatabase(options?: PgbouncerOptions): Promise<PooledDatabase> {
+  const postgres = await startPostgres();
+  const administration = await postgres.createSchema();
+  await runSql(administration, "CREATE DATABASE plantstore");
+  const pooler = await startPgbouncer(postgres.socketFolder, options);
+  return {
+    postgres,
+    pooler,
+    direct: administration.replace("/postgres?", "/plantstore?").replace(/&options=.*/, ""),
+    [Symbol.asyncDispose]: async () => {
+      await pooler[Symbol.asyncDispose]();
+      await postgres[Symbol.asyncDispose]();
     },
   };
 }
