@@ -5,6 +5,7 @@
  * - `connection`: the connection in HTTP/1.1; not allowed in HTTP/2 (RFC 9113 §8.2.2)
  * - `hop`: what two neighbours negotiate (RFC 9110 §7.6.1), also in HTTP/2
  * - `length`, `content`: the body of one message (RFC 9110 §8)
+ * - `representation`: what else is said about the body, or about what it represents (RFC 9110 §8, RFC 6266, RFC 9530)
  * - `date`: when the message was made (RFC 9110 §6.6.1)
  * - `request`: what a client says about one request (RFC 9110 §7.2, §10.1.1)
  */
@@ -20,6 +21,15 @@ const fieldKinds = {
   "content-length": "length",
   "content-encoding": "content",
   "content-type": "content",
+  "accept-ranges": "representation",
+  "content-digest": "representation",
+  "content-disposition": "representation",
+  "content-language": "representation",
+  "content-location": "representation",
+  "content-range": "representation",
+  etag: "representation",
+  "last-modified": "representation",
+  "repr-digest": "representation",
   date: "date",
   expect: "request",
   host: "request",
@@ -86,3 +96,9 @@ export const notForwarded: ReadonlySet<string> = fieldNames({
 
 /** What `Grpc-Metadata-Name` cannot say: what describes the connection or the request itself. */
 export const notPrefixed: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "request"] });
+
+/** What a mounted gateway does not take over from its host's response: it describes another body. */
+export const notFromHost: ReadonlySet<string> = fieldNames({
+  kinds: ["length", "content", "representation"],
+  names: ["trailer", "transfer-encoding"],
+});

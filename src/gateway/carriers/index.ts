@@ -18,6 +18,7 @@ export {
   type FieldRule,
   notAdded,
   notForwarded,
+  notFromHost,
   notInHttp2,
   notPrefixed,
   notSent,

@@ -44,8 +44,8 @@ export const restOptions: RestOptions = {
  * Returns the options of the one Connect server that serves `PlantService` over gRPC, gRPC-Web, Connect and REST, with
  * health checks and server reflection. `createPlantServer` passes them to `createGateway`, which listens.
  *
- * `routes` and `interceptors` work in any Connect server. `admit` makes the same check as the credential
- * interceptor from the header alone, before the body is read, and also for paths without an RPC. `toError` hides errors that are thrown
+ * `routes` and `interceptors` work in any Connect server. `admit` makes the same check as the credential interceptor from
+ * the header alone, before the body is read, and also for paths without an RPC. `toError` hides errors that are thrown
  * outside of the interceptors, as the error interceptor does.
  */
 export function servePlants({ store, verifier, readiness, log, resourceMetadata }: PlantParts): PlantServing {

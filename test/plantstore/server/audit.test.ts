@@ -141,7 +141,7 @@ test.each([
     url: "",
     signal: new AbortController().signal,
   };
-  await rememberPlantId(() => Promise.reject(new Error("not read")))(request).catch(() => {});
+  await expect(rememberPlantId(() => Promise.reject(new Error("no response")))(request)).rejects.toThrow("no response");
   const procedure = `/${PlantService.typeName}/${rpc}`;
   expect(auditOf({ procedure, contextValues, error: undefined })).toEqual({
     trail,

@@ -48,7 +48,7 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Returns a word of the shell that stands for this text, in quotes only where it needs them. */
+/** Writes a text as one word of the shell, in quotes only where it needs them. */
 function word(text: string): string {
   return /^[\w./:@-]+$/.test(text) ? text : quote(text);
 }

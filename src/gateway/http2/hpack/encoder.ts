@@ -1,6 +1,5 @@
 import { withCode } from "../../errors/index.ts";
-import { requireField } from "../../carriers/index.ts";
-import { notInHttp2 } from "../../carriers/index.ts";
+import { notInHttp2, requireField } from "../../carriers/index.ts";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http";
-import { type HeaderFields, readHeaderField } from "../../index.ts";
+import { notFromHost, readHeaderField } from "../../index.ts";
 
 /** A response of node, on which the host may have set header fields before the gateway got it. */
 export interface HostResponse {
@@ -14,33 +14,15 @@ export interface HostResponse {
  * A field of the gateway replaces the host's of that name, except for `vary` and `set-cookie`, of which both are sent. The
  * host's fields that describe a message are left out, because they cannot fit the gateway's.
  */
-export function withHostFields(response: HostResponse, own: HeaderFields): HeaderFields {
+export function withHostFields(response: HostResponse, own: string[]): string[] {
   if (response.getHeaderNames().length === 0) return own;
   const fields: string[] = [];
   for (const [name, value] of Object.entries(response.getHeaders())) {
     const isReplaced = !sentTwice.has(name) && readHeaderField(own, name) !== null;
-    if (value === undefined || isReplaced || ofMessage.has(name)) continue;
+    if (value === undefined || isReplaced || notFromHost.has(name)) continue;
     for (const line of [value].flat()) fields.push(name, String(line));
   }
   return [...fields, ...own];
 }
 
 const sentTwice: ReadonlySet<string> = new Set(["set-cookie", "vary"]);
-
-// RFC 9110 §8 and §6.4.1, RFC 9112 §6.1 and §7.1.2.
-const ofMessage: ReadonlySet<string> = new Set([
-  "accept-ranges",
-  "content-digest",
-  "content-disposition",
-  "content-encoding",
-  "content-language",
-  "content-length",
-  "content-location",
-  "content-range",
-  "content-type",
-  "etag",
-  "last-modified",
-  "repr-digest",
-  "trailer",
-  "transfer-encoding",
-]);

@@ -89,7 +89,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 
   #writeHeader(httpStatus: number, fields: HeaderFields): void {
-    const header = [...withHostFields(this.#response, [...fields, ...this.addedFields])];
+    const header = withHostFields(this.#response, [...fields, ...this.addedFields]);
     if (!this.#canStay()) {
       lingerAtEnd(this.#request.socket);
       if (readHeaderField(header, "connection") === null) header.push("connection", "close");

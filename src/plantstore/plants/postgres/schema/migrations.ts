@@ -2,8 +2,8 @@
 export interface Migration {
   /**
    * Its names are those of the schema, to which the `search_path` of its transaction leads. Run in one transaction with
-   * the change of the version. Before an index, it is run in a transaction of its own,
-   * perhaps several times, and may lock the table of the index for a moment.
+   * the change of the version. Before an index, it is run in a transaction of its own, perhaps several times, and may
+   * lock the table of the index for a moment.
    */
   readonly sql: string;
   /**
