@@ -4,6 +4,9 @@
  */
 export const waitLimitMs = 30_000;
 
+// The real ones, whatever a test fakes later: 60 s that it skips must not end the waits of the test itself.
+const { setTimeout, clearTimeout } = globalThis;
+
 /**
  * Waits for `promise`, and rejects with an error that names `what` when that takes too long.
  *
