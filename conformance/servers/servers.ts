@@ -27,6 +27,8 @@ const proxy = [
   "proxy",
   "--port",
   "PORT",
+  "--drain-delay-ms",
+  "0",
   "--upstream",
   "http://127.0.0.1:BACKEND",
   "--descriptors",

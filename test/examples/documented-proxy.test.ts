@@ -43,7 +43,7 @@ test("the command serves what the page says, and curl is told it", async () => {
     .map((word) => word.replaceAll("'", ""));
   let stop: (() => void) | undefined;
   const printed: string[] = [];
-  const done = proxyCommand([...words, "--port", "0"], {
+  const done = proxyCommand([...words, "--port", "0", "--drain-delay-ms", "0"], {
     print: (text) => void printed.push(text),
     complain: (text) => void printed.push(text),
     stopped: () => new Promise<void>((resolve) => (stop = resolve)),

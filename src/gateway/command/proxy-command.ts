@@ -3,7 +3,7 @@ import { createSecureContext } from "node:tls";
 import { InputProblem } from "../check/index.ts";
 import { messageOf } from "../errors/index.ts";
 import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
-import { createProbes, Readiness } from "../health/index.ts";
+import { createProbes, drainGracefully, Readiness } from "../health/index.ts";
 import { createGateway, type Gateway } from "../index.ts";
 import {
   createMetricsEndpoint,
@@ -20,8 +20,6 @@ import { type ProxySettings, readProxySettings, usage } from "./proxy-settings.t
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
 
-/** Milliseconds that calls may go on after SIGTERM. 10 s: orchestrators kill after 30. */
-const drainTimeoutMs = 10_000;
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
 
@@ -96,8 +94,7 @@ class ProxyServer {
       if (checks) return this.#report(this.#proxy);
       await this.#listen(this.#proxy);
       await stopped;
-      this.#readiness.startDraining();
-      await this.#proxy.drain(drainTimeoutMs);
+      await drainGracefully(this.#proxy, this.#readiness, this.#settings.drain);
       return 0;
     } finally {
       // Calls have had their time; what is left was asked before there was a proxy.

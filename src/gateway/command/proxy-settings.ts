@@ -2,12 +2,13 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { messageOf } from "../errors/index.ts";
 import { InputProblem, parseOptions, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
+import { drainMsMax, drainTimesDefault, type DrainTimes } from "../health/index.ts";
 import type { CorsOptions, ListenOptions } from "../index.ts";
 import { createNameFilter, type RestOptions } from "../rest/index.ts";
 import type { UpstreamTls } from "../upstreams/index.ts";
 
 /** How the command is used. */
-export const usage = `Usage: npx @plantstore/gateway proxy --upstream ADDRESS (--reflection | --descriptors FILE) [options]
+export const usage: string = `Usage: npx @plantstore/gateway proxy --upstream ADDRESS (--reflection | --descriptors FILE) [options]
 
 Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by its google.api.http annotations.
 
@@ -31,6 +32,9 @@ Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by 
   --cors ORIGIN            lets pages of this origin call; may be repeated; * for all
   --no-docs                without the description at /openapi.json and the page at /docs
   --admin-port NUMBER      serves /livez, /readyz and /metrics on this port of the same address
+  --drain-delay-ms NUMBER  how long to keep serving after readiness went off; default ${drainTimesDefault.delayMs}
+  --drain-timeout-ms NUMBER
+                           how long running calls may take after that; default ${drainTimesDefault.timeoutMs}
 
   --upstream-ca FILE       certificates to trust in the place of the system's, for https:, or TLS with dns:
   --upstream-cert FILE, --upstream-key FILE
@@ -41,7 +45,9 @@ Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by 
   --wait                   waits for descriptors that cannot be read yet
   -h, --help               prints this
 
-SIGHUP reads descriptors and certificates again; SIGTERM lets calls end, for 10 s.
+SIGHUP reads descriptors and certificates again; SIGTERM and SIGINT drain: /readyz is 503 while calls
+are served for --drain-delay-ms, then the port is closed, and running calls have --drain-timeout-ms.
+A second signal ends it immediately.
 Exit code: 0 after SIGTERM, 1 if it cannot serve, 2 if what was given cannot be read.`;
 
 /** What was asked for. */
@@ -62,6 +68,7 @@ export interface ProxySettings {
   readonly cors: CorsOptions | undefined;
   readonly hasDocs: boolean;
   readonly adminPort: number | undefined;
+  readonly drain: DrainTimes;
   readonly checks: boolean;
   readonly waits: boolean;
 }
@@ -102,6 +109,11 @@ export async function readProxySettings(words: readonly string[]): Promise<Proxy
     cors: cors.length === 0 ? undefined : { origins: cors.includes("*") ? "*" : cors },
     hasDocs: values["no-docs"] !== true,
     adminPort: readNumber("admin-port", values["admin-port"], 0, portMax),
+    drain: {
+      delayMs: readNumber("drain-delay-ms", values["drain-delay-ms"], 0, drainMsMax) ?? drainTimesDefault.delayMs,
+      timeoutMs:
+        readNumber("drain-timeout-ms", values["drain-timeout-ms"], 0, drainMsMax) ?? drainTimesDefault.timeoutMs,
+    },
     checks: values.check === true,
     waits: values.wait === true,
   };
@@ -133,6 +145,8 @@ function parseWords(words: readonly string[]) {
     cors: several,
     "no-docs": flag,
     "admin-port": text,
+    "drain-delay-ms": text,
+    "drain-timeout-ms": text,
     "upstream-ca": text,
     "upstream-cert": text,
     "upstream-key": text,

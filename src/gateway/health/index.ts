@@ -3,6 +3,7 @@
  * entry `@plantstore/gateway/health`.
  */
 export { Health } from "../gen/grpc/health/v1/health_pb.ts";
+export { drainGracefully, drainMsMax, drainTimesDefault, type DrainTimes } from "./drain.ts";
 export { createHealthService, healthRequestBytesMax, type HealthOptions } from "./health-service.ts";
 export { createProbes, isProbe } from "./probes.ts";
 export { Readiness, type ServerPart } from "./readiness.ts";

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
 import { createResourceMetadata, type ResourceMetadata, type TokenVerifier } from "@plantstore/operators/auth";
 import {
@@ -10,7 +9,7 @@ import {
   type TrustedProxiesOptions,
 } from "@plantstore/gateway";
 import { createDocsPage } from "@plantstore/gateway/docs-page";
-import { createProbes, isProbe, Readiness } from "@plantstore/gateway/health";
+import { createProbes, drainGracefully, drainTimesDefault, isProbe, Readiness } from "@plantstore/gateway/health";
 import { createCallLog, createRequestIds, type Log, logReadiness, silentLog } from "@plantstore/operators/operations";
 import { idempotencyKeyField, plantScopes, servePlants } from "../service/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
@@ -49,12 +48,9 @@ export interface DrainOptions {
   readonly replaced?: boolean;
 }
 
-// 20 s: together with the usual drain delay of 5 s, less than the 30 s after which Kubernetes kills a container.
-const drainTimeoutMsDefault = 20_000;
-
 /** Creates the plant server from its parts; the only place where plants, credentials, gateway and operations meet. */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
-  const { store, auth: verifier, drainDelayMs = 0, drainTimeoutMs = drainTimeoutMsDefault } = options;
+  const { store, auth: verifier, drainDelayMs = 0, drainTimeoutMs = drainTimesDefault.timeoutMs } = options;
   const log = options.log ?? silentLog;
   const readiness = new Readiness({ store, credentials: verifier ?? {} });
   const resource = resourceOf(options);
@@ -91,9 +87,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     setSecureContext: (context) => gateway.setSecureContext(context),
     drain: async ({ replaced = false } = {}) => {
       endReadinessLog?.();
-      readiness.startDraining();
-      if (!replaced && drainDelayMs > 0) await delay(drainDelayMs);
-      await gateway.drain(drainTimeoutMs);
+      await drainGracefully(gateway, readiness, { delayMs: replaced ? 0 : drainDelayMs, timeoutMs: drainTimeoutMs });
     },
     close: () => {
       endReadinessLog?.();

@@ -1,3 +1,4 @@
+import { drainMsMax, drainTimesDefault } from "@plantstore/gateway/health";
 import { type LogLevel, logLevels, type RequestIdAnswers } from "@plantstore/operators/operations";
 import type { PostgresLocation } from "../plants/index.ts";
 import { type Database, readDatabaseUrl, readDatabaseUrlFile, showDatabaseUrl } from "./database-url.ts";
@@ -46,9 +47,6 @@ export interface Configuration extends CredentialConfiguration {
   readonly drainTimeoutMs: number;
   readonly adminAddress: AdminAddress | undefined;
 }
-
-/** An hour: longer than any orchestrator waits, short enough to catch typing errors. */
-const drainMsMax = 3_600_000;
 
 /** More than any machine has cores, so that a typing error cannot exhaust it. */
 const workersMax = 256;
@@ -200,13 +198,13 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     title: "Shutdown and metrics",
     variable: "PLANTSTORE_DRAIN_DELAY_MS",
     about: "how long to keep serving after readiness went off",
-    fallback: "5000",
+    fallback: String(drainTimesDefault.delayMs),
     read: wholeNumber(0, drainMsMax, "milliseconds"),
   },
   drainTimeoutMs: {
     variable: "PLANTSTORE_DRAIN_TIMEOUT_MS",
     about: "how long running calls may take after that",
-    fallback: "20000",
+    fallback: String(drainTimesDefault.timeoutMs),
     read: wholeNumber(0, drainMsMax, "milliseconds"),
   },
   adminAddress: {

@@ -109,6 +109,11 @@ class Running {
     return this.url(/^(\S+) serves/);
   }
 
+  /** Stops it, as SIGTERM does. */
+  stop(): void {
+    this.#stop?.();
+  }
+
   hangUp(): void {
     // As the system does with a process that has no handler.
     if (this.#reload === undefined) throw new TypeError("a hangup ends the process");
@@ -116,13 +121,13 @@ class Running {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop?.();
+    this.stop();
     expect(await within(this.done, "the end of the command")).toBe(0);
   }
 }
 
 function proxy(...words: readonly string[]): Running {
-  return new Running(["--port", "0", ...words]);
+  return new Running(["--port", "0", "--drain-delay-ms", "0", ...words]);
 }
 
 async function run(...words: readonly string[]): Promise<{ exitCode: number; printed: string; complaint: string }> {
@@ -307,7 +312,7 @@ test("it ends at once when it is told to while an upstream is silent, and lives 
     await within(connected, "a connection");
     running.hangUp();
   }
-  // A connection may take 20 s, and calls may go on for 10 s.
+  // A connection may take 20 s, and calls may go on for as long.
   expect(performance.now() - started).toBeLessThan(8_000);
   silent.close();
 });
@@ -331,6 +336,44 @@ test("a call that takes longer than a second is answered after it is told to sto
   told.resolve();
   expect((await answer).status).toBe(200);
   await ended;
+});
+
+test("a draining proxy is not ready, and serves new connections until the drain delay is over", async () => {
+  await using upstream = await startUpstream();
+  const words = ["--upstream", `http://${upstream.address}`, "--reflection", "--admin-port", "0"];
+  await using running = proxy(...words, "--drain-delay-ms", "3000");
+  const url = await running.serving;
+  const admin = await running.url(/^health and metrics at (\S+)/);
+  const stoppedAt = performance.now();
+  running.stop();
+  const notReady = { status: 503, body: '{"status":"not ready","obstacles":["draining"]}' };
+  await expect.poll(() => get(`${admin}/readyz`)).toEqual(notReady);
+  for (let count = 0; count < 3; count += 1) {
+    const response = await fetch(`${url}/sensors/4/reading`, { headers: { connection: "close" } });
+    expect(response.status).toBe(200);
+  }
+  expect(await within(running.done, "the end of the command")).toBe(0);
+  expect(performance.now() - stoppedAt).toBeGreaterThan(2_990);
+  await expect(get(`${url}/sensors/4/reading`)).rejects.toThrow("fetch failed");
+});
+
+test("a call that does not end is cut when the time for the drain is over", async () => {
+  const asked = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<void>();
+  await using upstream = await startUpstream({}, () => {
+    asked.resolve();
+    return told.promise;
+  });
+  const words = ["--upstream", `http://${upstream.address}`, "--descriptors", write("cut.binpb", greenhouses)];
+  {
+    await using running = proxy(...words, "--drain-timeout-ms", "1");
+    const answer = get(`${await running.serving}/sensors/4/reading`);
+    const cut = expect(answer).rejects.toThrow("fetch failed");
+    await within(asked.promise, "the call");
+    running.stop();
+    await cut;
+  }
+  told.resolve();
 });
 
 test("why an upstream does not answer is told once, and not to callers", async () => {
@@ -536,7 +579,7 @@ test.each([
     asked.resolve();
     return told.promise;
   });
-  const words = ["--port", "0", "--upstream", `http://${upstream.address}`];
+  const words = ["--port", "0", "--drain-delay-ms", "0", "--upstream", `http://${upstream.address}`];
   const main = join(projectFolder, "src/gateway/command/main.ts");
   const file = write("program.binpb", greenhouses);
   await using program = startNode([main, "proxy", ...words, "--descriptors", file], folder.path);

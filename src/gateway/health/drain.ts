@@ -1,0 +1,35 @@
+import type { Readiness } from "./readiness.ts";
+
+/** How long a server drains. */
+export interface DrainTimes {
+  /** Milliseconds in which it serves as before while readiness is off, so that load balancers notice. */
+  readonly delayMs: number;
+  /** Milliseconds that running calls may take after that; the rest are aborted. */
+  readonly timeoutMs: number;
+}
+
+/** The default of {@link DrainTimes}: together less than the 30 s after which Kubernetes kills a container. */
+export const drainTimesDefault: DrainTimes = { delayMs: 5_000, timeoutMs: 20_000 };
+
+/**
+ * The most milliseconds that an operator can set for either of {@link DrainTimes}: an hour, longer than any orchestrator
+ * waits and short enough to catch typing errors.
+ */
+export const drainMsMax = 3_600_000;
+
+/**
+ * Stops a server behind a load balancer without losing a call: turns readiness off, serves for the delay, then has the
+ * server refuse new connections (on HTTP/2 with a GOAWAY, RFC 9113 §6.8) and finish running calls.
+ *
+ * @param server - a gateway or a proxy
+ * @returns a promise that resolves when the last call has ended, after both times at the latest
+ */
+export async function drainGracefully(
+  server: { drain(timeoutMs: number): Promise<void> },
+  readiness: Pick<Readiness, "startDraining">,
+  { delayMs, timeoutMs }: DrainTimes,
+): Promise<void> {
+  readiness.startDraining();
+  if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+  await server.drain(timeoutMs);
+}
