@@ -69,8 +69,8 @@ function watch(stream: Http2Stream, open: Set<Http2Stream>): void {
   open.add(stream);
   stream.receiver = {
     body: receiver.body,
-    onReset: (code) => {
-      receiver.onReset(code);
+    onReset: (code, byPeer) => {
+      receiver.onReset(code, byPeer);
       open.delete(stream);
     },
     onWritable: () => receiver.onWritable(),

@@ -8,7 +8,7 @@ import type { SendFlow, SendingStream } from "./send-flow.ts";
 /** Receives what happens on a stream. If a method throws, the stream ends with INTERNAL_ERROR; other streams go on. */
 export interface FlowReceiver {
   /** Called when the stream was reset with this code, by the peer or by us. */
-  onReset(code: number): void;
+  onReset(code: number, byPeer: boolean): void;
   /** Called when nothing is queued any more, as far as flow control is concerned. */
   onWritable(): void;
 }
@@ -78,7 +78,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   reset(code: ErrorCode): void {
     if (this.closed) return;
     this.#carrier.sendReset(this.id, code);
-    this.receiveReset(code);
+    this.#end(code, false);
   }
 
   /** Notes that the receiver has used `bytes` of the body, so that the peer may send as many more. */
@@ -111,8 +111,12 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     else this.tell((receiver) => receiver.onWritable());
   }
 
-  /** Ends the stream: drops what waits and tells the receiver, which is told nothing more. */
+  /** Ends the stream, which the peer has reset: drops what waits and tells the receiver, which is told nothing more. */
   receiveReset(code: number): void {
+    this.#end(code, true);
+  }
+
+  #end(code: number, byPeer: boolean): void {
     const { receiver } = this;
     this.receiver = undefined;
     this.close();
@@ -121,7 +125,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     this.queuedBytes = 0;
     this.#ending = undefined;
     try {
-      receiver?.onReset(code);
+      receiver?.onReset(code, byPeer);
     } catch (error) {
       this.fault(error);
     }

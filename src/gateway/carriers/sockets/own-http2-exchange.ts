@@ -43,8 +43,8 @@ export class OwnHttp2Exchange extends CarriedExchange implements StreamReceiver 
     return false;
   }
 
-  onReset(code: number): void {
-    this.abort(resetProblem(code));
+  onReset(code: number, byPeer: boolean): void {
+    this.abort(resetProblem(code, byPeer ? "client" : "server"));
   }
 
   protected sendAnswer(

@@ -52,34 +52,6 @@ async function settle(connection: FrameConnection): Promise<void> {
 
 describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
   describe("that its client resets", () => {
-    test.each([
-      { name: "CANCEL", errorCode: constants.NGHTTP2_CANCEL, code: Code.Canceled },
-      { name: "NO_ERROR", errorCode: constants.NGHTTP2_NO_ERROR, code: Code.Canceled },
-      { name: "REFUSED_STREAM", errorCode: constants.NGHTTP2_REFUSED_STREAM, code: Code.Unavailable },
-      { name: "ENHANCE_YOUR_CALM", errorCode: constants.NGHTTP2_ENHANCE_YOUR_CALM, code: Code.ResourceExhausted },
-      { name: "PROTOCOL_ERROR", errorCode: constants.NGHTTP2_PROTOCOL_ERROR, code: Code.Internal },
-    ])("with $name, cancels its call", async ({ errorCode, code }) => {
-      const started = Promise.withResolvers<void>();
-      const ended = Promise.withResolvers<unknown>();
-      await using greenhouse = await startGreenhouse(
-        {
-          waterBed: (_, { signal }) => {
-            signal.addEventListener("abort", () => ended.resolve(signal.reason));
-            started.resolve();
-            return never;
-          },
-        },
-        {},
-        { http2 },
-      );
-      using connection = await openFrames(greenhouse.address);
-      sendUnaryCall(connection, 1, waterBedProcedure);
-      await within(started.promise, "the handler");
-      connection.send(resetFrame(1, errorCode));
-      expect(await within(ended.promise, "the end of the call")).toMatchObject({ code });
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code } });
-    });
-
     test("while it is being admitted never reaches an interceptor", async () => {
       const admitting = Promise.withResolvers<void>();
       const gate = Promise.withResolvers<void>();

@@ -146,7 +146,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   protected closeProblem(): HttpProblem {
     // node closes the streams of a broken connection with an error code of its own.
     const brokenOff = this.#isReset || this.#session?.destroyed === true;
-    return brokenOff ? clientGone() : resetProblem(this.#stream.rstCode);
+    return brokenOff ? clientGone() : resetProblem(this.#stream.rstCode, "unknown");
   }
 }
 
