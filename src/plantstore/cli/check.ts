@@ -1,4 +1,4 @@
-import { checkConfiguration, readConfiguration } from "../server/index.ts";
+import { checkConfiguration, readConfiguration, trimmedSettings } from "../server/index.ts";
 import { exitCode, type Command } from "./command.ts";
 import { sourcesOf } from "./setting-flags.ts";
 
@@ -13,7 +13,9 @@ export const checkCommand: Command = {
     "1 if the store cannot be used, or tokens cannot be verified right now.",
   ],
   run: async (flags, _operands, terminal) => {
-    const configuration = readConfiguration(sourcesOf(flags, terminal.environment));
+    const sources = sourcesOf(flags, terminal.environment);
+    const configuration = readConfiguration(sources);
+    for (const source of trimmedSettings(sources)) terminal.err(`a line end after the value of ${source} was removed`);
     const { tokensProblem, telemetryProblems } = await checkConfiguration(configuration);
     for (const problem of telemetryProblems) terminal.err(`OpenTelemetry: ${problem}`);
     if (tokensProblem !== undefined) throw new Error(`tokens cannot be verified: ${tokensProblem}`);

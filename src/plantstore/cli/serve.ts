@@ -2,6 +2,7 @@ import {
   bindOptionsOf,
   type Configuration,
   flagOf,
+  logTrimmed,
   openLog,
   readConfiguration,
   settings,
@@ -10,6 +11,7 @@ import {
   startServer,
   type StartedServer,
   type StartOptions,
+  trimmedSettings,
 } from "../server/index.ts";
 import { exitCode, type Command, type GivenFlags, type Terminal, UsageError } from "./command.ts";
 import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
@@ -39,11 +41,14 @@ export const serveCommand: Command = {
   run: async (flags, _operands, terminal) => {
     if (flags["demo"] === true) return await serveDemo(flags, terminal);
     const { [workerVariable]: isWorker, ...environment } = terminal.environment;
-    const configuration = readConfiguration(sourcesOf(flags, environment));
+    const sources = sourcesOf(flags, environment);
+    const configuration = readConfiguration(sources);
+    const trimmed = trimmedSettings(sources);
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);
     if (isWorker !== undefined) return await serveAsWorker(configuration);
-    if (configuration.workers > 1) return await serveWithWorkers(configuration);
-    return await serveUntilStopped(configuration, { ...ownSignals(), serviceVersion: packageVersion() });
+    if (configuration.workers > 1) return await serveWithWorkers(configuration, trimmed);
+    const own = { ...ownSignals(), serviceVersion: packageVersion(), trimmedSettings: trimmed };
+    return await serveUntilStopped(configuration, own);
   },
 };
 
@@ -74,12 +79,14 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
   });
 }
 
-async function serveWithWorkers(configuration: Configuration): Promise<number> {
+async function serveWithWorkers(configuration: Configuration, trimmed: readonly string[]): Promise<number> {
   const { workers: count, logLevel, adminAddress } = configuration;
   const at = bindOptionsOf(configuration);
   // Loaded on demand, with what starts processes, which takes node 3 ms.
   const { superviseWorkers } = await import("./supervise.ts");
-  return await superviseWorkers({ count, at, adminAddress, log: openLog(logLevel) }).catch((reason: unknown) => {
+  const log = openLog(logLevel);
+  logTrimmed(trimmed, log);
+  return await superviseWorkers({ count, at, adminAddress, log }).catch((reason: unknown) => {
     throw explain(reason, configuration);
   });
 }

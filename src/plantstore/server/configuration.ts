@@ -3,6 +3,7 @@ import { ConfigurationError } from "./configuration-error.ts";
 import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
 import { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 import { type Configuration, settings } from "./settings.ts";
+import { unwrapped, withoutLineEnd } from "./setting-text.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 
 /** The sources of the settings; a flag takes precedence over the variable of the same setting. */
@@ -45,19 +46,38 @@ interface TextInForce {
 }
 
 function textInForce(setting: Setting<unknown>, { environment, flags }: ConfigurationSources): TextInForce {
+  const { given, source } = givenText(setting, { environment, flags });
+  if (source.startsWith("--")) return { text: withoutLineEnd(given ?? ""), source };
+  const text = withoutLineEnd(given ?? "");
+  return text === "" ? { text: setting.fallback, source: "default" } : { text, source };
+}
+
+/** Returns the text of a setting as it was given, by its flag or else by its variable. */
+function givenText(
+  setting: Setting<unknown>,
+  { environment, flags }: ConfigurationSources,
+): { readonly given: string | undefined; readonly source: string } {
   const flag = flagOf(setting);
   const byFlag = flag === undefined ? undefined : flags[flag];
-  if (byFlag !== undefined) return { text: byFlag, source: `--${flag}` };
-  const { variable, fallback } = setting;
-  return environment[variable]
-    ? { text: environment[variable], source: variable }
-    : { text: fallback, source: "default" };
+  if (byFlag !== undefined) return { given: byFlag, source: `--${flag}` };
+  return { given: environment[setting.variable], source: setting.variable };
+}
+
+/** Returns the settings from whose texts a line end was removed, as flags or variables, in the order of the table. */
+export function trimmedSettings(sources: ConfigurationSources): readonly string[] {
+  return Object.values(settings).flatMap((setting: Setting<unknown>) => {
+    const { given = "", source } = givenText(setting, sources);
+    return given === withoutLineEnd(given) ? [] : [source];
+  });
 }
 
 function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, problems: string[]): unknown {
   const { text, source } = textInForce(setting, sources);
   if (text === undefined) return undefined;
-  const reading = setting.read(text);
+  const read = setting.read(text);
+  const wrapping = unwrapped(text);
+  // The reader's problem is the more exact one.
+  const reading = read.kind === "value" && wrapping.kind === "problems" ? wrapping : read;
   if (reading.kind === "value") return reading.value;
   const quoted = setting.secret === undefined ? `, not ${JSON.stringify(withoutPassword(text))}` : "";
   problems.push(`${source} must ${reading.problems.join(", ")}${quoted}`);

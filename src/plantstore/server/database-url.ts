@@ -16,6 +16,7 @@ import {
   StoreOpenError,
 } from "../plants/index.ts";
 import { ConfigurationError, valueOf } from "./configuration-error.ts";
+import { unwrapped, withoutLineEnd } from "./setting-text.ts";
 
 /** Where plants are stored, as a `DATABASE_URL` says. */
 export type Database = { readonly kind: "memory" } | PlantLocation;
@@ -51,6 +52,8 @@ function readPostgresUrl(url: string): ParseResult<PostgresLocation> {
 export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocation> {
   return orProblem("name a file with a URL of PostgreSQL", () => {
     const url = readUrlFile(urlFile);
+    const wrapping = unwrapped(url);
+    if (wrapping.kind === "problems") throw new StoreOpenError(`the URL must ${wrapping.problems.join(", ")}`);
     readServerUrl(url);
     return { kind: "postgres", url, urlFile };
   });
@@ -60,20 +63,16 @@ export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocati
 // memory.
 const urlFileBytesMax = 4_096;
 
-/** Returns the text of a file without the line break at its end. Errors name the file, but nothing of its content. */
+/** Returns the URL in a file, without the line end after it. Errors name the file, but nothing of its content. */
 function readUrlFile(file: string): string {
   try {
     const stats = statSync(file);
     if (!stats.isFile() || stats.size > urlFileBytesMax)
       throw new Error(`it is no file of up to ${urlFileBytesMax} bytes`);
-    return urlIn(readFileSync(file, "utf8"));
+    return withoutLineEnd(readFileSync(file, "utf8"));
   } catch (fault) {
     throw new StoreOpenError(`cannot read ${file}: ${explainSystemError(fault)}`, { cause: fault });
   }
-}
-
-function urlIn(text: string): string {
-  return text.replace(/\r?\n$/, "");
 }
 
 /** A place of plants, and the file that its URL is from, if that is watched. */
@@ -104,7 +103,7 @@ export async function followDatabase(location: Database, log: Log): Promise<Foll
     what: "file of the database URL",
     limitBytes: urlFileBytesMax,
     log,
-    take: (text) => take(urlIn(text)),
+    take: (text) => take(withoutLineEnd(text)),
   });
   // Read for each connection, because the watch is late, and a password that is refused is not tried again.
   const currentUrl = (): string => {
@@ -113,6 +112,11 @@ export async function followDatabase(location: Database, log: Log): Promise<Foll
     return current;
   };
   return { location: { ...location, currentUrl }, file: valueOf(file, "DATABASE_URL_FILE must ") };
+}
+
+function readUnwrapped<Value>(text: string, read: (text: string) => ParseResult<Value>): ParseResult<Value> {
+  const wrapping = unwrapped(text);
+  return wrapping.kind === "problems" ? wrapping : read(text);
 }
 
 function orProblem<Value>(must: string, read: () => Value): ParseResult<Value> {
@@ -139,8 +143,10 @@ export function showDatabaseUrl(text: string): string {
  * @throws ConfigurationError when both are missing, or the first is invalid or not persistent
  */
 export function plantLocationOf(url: string | undefined, urlFile?: string): PlantLocation {
-  if (!url && urlFile) return valueOf(readDatabaseUrlFile(urlFile), "DATABASE_URL_FILE must ");
-  const database = valueOf(url ? readDatabaseUrl(url) : notParsed("be set"), "DATABASE_URL must ");
+  const [text, file] = [withoutLineEnd(url ?? ""), withoutLineEnd(urlFile ?? "")];
+  if (text === "" && file !== "") return valueOf(readUnwrapped(file, readDatabaseUrlFile), "DATABASE_URL_FILE must ");
+  const reading = text === "" ? notParsed("be set") : readUnwrapped(text, readDatabaseUrl);
+  const database = valueOf(reading, "DATABASE_URL must ");
   if (database.kind !== "memory") return database;
   throw new ConfigurationError(["DATABASE_URL must not be memory:, which only its own server sees"]);
 }

@@ -11,7 +11,7 @@ export { backUp, importPlants, migratePlants, openPlantDatabase, parseId } from 
 export type { PlantErrorCode } from "../service/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
-export { type ConfigurationSources, readConfiguration, showConfiguration } from "./configuration.ts";
+export { type ConfigurationSources, readConfiguration, showConfiguration, trimmedSettings } from "./configuration.ts";
 export { createPlantServer, type DrainOptions, type PlantServer } from "./create-plant-server.ts";
 export { listTokens, revokeToken } from "@plantstore/operators/auth";
 export { explainSystemError, nearestName } from "@plantstore/operators/inputs";
@@ -21,6 +21,6 @@ export type { PlantServerOptions } from "./plant-server-options.ts";
 export { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 export { type Configuration, settingGroups, settings } from "./settings.ts";
 export { serveMetrics } from "./admin-server.ts";
-export { bindOptionsOf, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
+export { bindOptionsOf, logTrimmed, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
 export { type BindOptions, shareConnections, type SharedPort } from "@plantstore/gateway";
 export type { MetricFamily } from "@plantstore/gateway/metrics";

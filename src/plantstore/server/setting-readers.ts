@@ -1,4 +1,5 @@
 import { accessSync, constants } from "node:fs";
+import { isIP } from "node:net";
 import { explainSystemError, notParsed, parsed, type ParseResult } from "@plantstore/operators/inputs";
 import { isAddressOrNetwork } from "@plantstore/gateway";
 
@@ -72,10 +73,15 @@ const socketPathBytesMax = 107;
 export function readHost(text: string): ParseResult<string> {
   const path = socketPathOf(text);
   if (path !== undefined && path !== "" && Buffer.byteLength(path) <= socketPathBytesMax) return parsed(text);
-  const isHost = path === undefined && /^[A-Za-z0-9.:_%-]+$/.test(text);
+  const isHost = path === undefined && /^[A-Za-z0-9.:_%-]+$/.test(text) && !isBrokenAddress(text);
   return isHost
     ? parsed(text)
     : notParsed(`be an IP address, a host name, or unix: and a path of ${socketPathBytesMax} bytes at most`);
+}
+
+/** Whether a text can be an IP address alone and is none: `999.1.1.1` would be looked up as a name. */
+function isBrokenAddress(text: string): boolean {
+  return (text.includes(":") || /(?:^|\.)[0-9]+$/.test(text)) && isIP(text) === 0;
 }
 
 /** Returns the path of the Unix socket that a `HOST` names; `undefined` when it names something else. */

@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { writeFileSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
-import { readConfiguration } from "../../../src/plantstore/server/configuration.ts";
+import { readConfiguration, trimmedSettings } from "../../../src/plantstore/server/configuration.ts";
+import { plantLocationOf } from "../../../src/plantstore/server/database-url.ts";
 import type { Configuration } from "../../../src/plantstore/server/settings.ts";
 import { problemsOf } from "../../support/server/problems-of.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
@@ -22,6 +23,49 @@ writeFileSync(otherUrlFile, "memory:");
 function configurationOf(environment: Texts, flags: Texts = {}): Configuration {
   return readConfiguration({ environment, flags });
 }
+
+const wrapped = [
+  { around: "a space before it", wrap: (text: string): string => ` ${text}` },
+  { around: "a space after it", wrap: (text: string): string => `${text} ` },
+  { around: "two line ends after it", wrap: (text: string): string => `${text}\n\n` },
+  { around: "CR after it", wrap: (text: string): string => `${text}\r` },
+  { around: "a byte order mark before it", wrap: (text: string): string => `\uFEFF${text}` },
+  { around: "quotes around it", wrap: (text: string): string => `"${text}"` },
+];
+const oneOfEach: readonly (readonly [variable: string, text: string])[] = [
+  ["DATABASE_URL", "sqlite:plants.db"],
+  ["DATABASE_URL", "postgres://ann@db/p"],
+  ["DATABASE_URL_FILE", databaseUrlFile],
+  ["HOST", "127.0.0.1"],
+  ["HOST", "unix:/run/plants.sock"],
+  ["PORT", "9000"],
+  ["LOG_LEVEL", "warn"],
+  ["PLANTSTORE_PUBLIC_URL", "https://plants.example"],
+  ["PLANTSTORE_TRUSTED_PROXIES", "10.0.0.1"],
+  ["PLANTSTORE_ADMIN_ADDRESS", "9464"],
+  ["PLANTSTORE_TOKENS", "a-token-that-is-long-enough"],
+];
+
+test.each(oneOfEach.flatMap(([variable, text]) => wrapped.map((each) => ({ variable, text, ...each }))))(
+  "$variable of $text is refused with $around",
+  ({ variable, text, wrap }) => {
+    const base = variable.startsWith("DATABASE_URL") ? {} : minimal;
+    const problems = problemsOf({ ...base, [variable]: wrap(text) });
+    expect(problems[0]).toContain(`${variable} must `);
+  },
+);
+
+test.each(["\n", "\r\n"])("one line end %j after a setting is removed, and named", (end) => {
+  const environment = { DATABASE_URL: `sqlite:plants.db${end}`, PORT: `9000${end}`, HOST: "127.0.0.1" };
+  expect(configurationOf(environment)).toMatchObject({ database: { kind: "sqlite", path: "plants.db" }, port: 9000 });
+  expect(trimmedSettings({ environment, flags: {} })).toEqual(["PORT", "DATABASE_URL"]);
+  expect(configurationOf({ ...minimal, PORT: end })).toMatchObject({ port: 8080 });
+});
+
+test.each(["\n", "\r\n"])("one line end %j after DATABASE_URL of a command is removed", (end) => {
+  expect(plantLocationOf(`sqlite:plants.db${end}`)).toEqual({ kind: "sqlite", path: "plants.db" });
+  expect(() => plantLocationOf("sqlite:plants.db ")).toThrow("DATABASE_URL must have no white space around it");
+});
 
 test("what is not given has its default", () => {
   expect(configurationOf(minimal)).toEqual({
@@ -121,6 +165,8 @@ test.each([
   ["PORT", "65536", "must be a whole number from 0 to 65535"],
   ["PORT", "0x50", "must be a whole number from 0 to 65535"],
   ["HOST", "http://x", "must be an IP address, a host name, or unix: and a path of 107 bytes at most"],
+  ["HOST", "999.1.1.1", "must be an IP address, a host name, or unix: and a path of 107 bytes at most"],
+  ["HOST", "1:2", "must be an IP address, a host name, or unix: and a path of 107 bytes at most"],
   ["PLANTSTORE_SOCKET_MODE", "rw", "must be a mode of three digits, such as 660"],
   ["PLANTSTORE_WORKERS", "257", "must be a whole number from 1 to 256"],
   ["PLANTSTORE_MAX_CONNECTION_AGE_MS", "31536000001", "must be a whole number of milliseconds from 1 to 31536000000"],
