@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { create, isMessage, toBinary } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
-import { AnySchema } from "@bufbuild/protobuf/wkt";
+import { AnySchema, EmptySchema } from "@bufbuild/protobuf/wkt";
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { FieldProblem, quote } from "./field-problem.ts";
 import type { JsonScanner } from "./json-scanner.ts";
@@ -21,9 +21,7 @@ export function readAny(context: ReadContext): Any {
   const desc = findType(context, typeUrl);
   if (++context.anyDepth > anyDepthMax) throw new FieldProblem(`more than ${anyDepthMax} levels of Any`);
   scanner.rewind(mark);
-  const message = hasCustomJsonRepresentation(desc)
-    ? readCustomValue(context, desc)
-    : context.messages.readFields(context, desc, { ignoredKey: "@type" });
+  const message = readPacked(context, desc);
   context.anyDepth--;
   // toBinary() refuses messages that lack required fields.
   requireFieldsRead(context, desc, message);
@@ -67,8 +65,17 @@ function findType(context: ReadContext, typeUrl: string): DescMessage {
   return desc;
 }
 
-// A type with its own JSON form has that form under "value" instead of its fields.
-function readCustomValue(context: ReadContext, desc: DescMessage): unknown {
+function readPacked(context: ReadContext, desc: DescMessage): unknown {
+  // The JSON of an Empty in an Any is disputed: Go writes `"value": {}`, other languages write `@type` alone.
+  if (desc.typeName === EmptySchema.typeName) return readValue(context, desc) ?? create(desc);
+  if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, { ignoredKey: "@type" });
+  const message = readValue(context, desc);
+  if (message === undefined) throw new FieldProblem('has no "value"');
+  return message;
+}
+
+// A type with its own JSON form has that form under "value" instead of its fields. Without one, `undefined`.
+function readValue(context: ReadContext, desc: DescMessage): unknown {
   const { scanner, unknown, path } = context;
   let message: unknown;
   scanner.readObject((key) => {
@@ -79,6 +86,5 @@ function readCustomValue(context: ReadContext, desc: DescMessage): unknown {
     if (key !== "@type") unknown.addField(key, path);
     scanner.skipValue();
   });
-  if (message === undefined) throw new FieldProblem('has no "value"');
   return message;
 }

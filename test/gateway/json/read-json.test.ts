@@ -1,6 +1,13 @@
 import type { DescMessage, JsonValue, MessageInitShape } from "@bufbuild/protobuf";
 import { create, createRegistry, fromBinary, fromJson, toBinary, toJson, toJsonString } from "@bufbuild/protobuf";
-import { AnySchema, DurationSchema, StringValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
+import {
+  AnySchema,
+  DurationSchema,
+  EmptySchema,
+  StringValueSchema,
+  StructSchema,
+  ValueSchema,
+} from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -13,7 +20,7 @@ import { file_kitchensink_v1_legacy, LegacySchema } from "../../gen/kitchensink/
 import { numRunsOf } from "../../support/test-seed.ts";
 import { isSince } from "../../support/peer-version.ts";
 
-const registry = createRegistry(NestedSchema, DurationSchema, StringValueSchema, AnySchema, ValueSchema);
+const registry = createRegistry(NestedSchema, DurationSchema, EmptySchema, StringValueSchema, AnySchema, ValueSchema);
 
 const thirteenFields = SinkSchema.fields.slice(0, 13).map((field) => field.jsonName);
 
@@ -243,6 +250,12 @@ describe("readJson() refuses", () => {
       json: '{"any":{"@type":"x/kitchensink.v1.Nested","@type":"x/y"}}',
       want: 'any: key "@type" is set more than once',
     },
+    { json: '{"any":{"@type":"x/google.protobuf.Empty","value":{"a":1}}}', want: 'unknown field "any.a"' },
+    {
+      json: '{"any":{"@type":"x/google.protobuf.Empty","value":7}}',
+      want: 'any: not JSON: "7" where an object should be, at character 51',
+    },
+    { json: '{"any":{"@type":"x/google.protobuf.Empty","y":{}}}', want: 'unknown field "any.y"' },
     { json: '{"any":{"@type":"x/google.protobuf.Duration"}}', want: 'any: has no "value"' },
     {
       json: '{"any":{"@type":"x/google.protobuf.Duration","value":"1s","value":"1s"}}',
@@ -329,6 +342,15 @@ describe("readJson() with canonical integers", () => {
       /^id: .* is not an int64$/,
     );
   });
+});
+
+test.each([
+  '{"@type":"x/google.protobuf.Empty"}',
+  '{"@type":"x/google.protobuf.Empty","value":{}}',
+  '{"value":{},"@type":"x/google.protobuf.Empty"}',
+])("readJson() reads a google.protobuf.Empty in an Any, written as %s", (json) => {
+  const any = { typeUrl: "x/google.protobuf.Empty", value: new Uint8Array() };
+  expect(readJson(AnySchema, json, { registry })).toMatchObject(any);
 });
 
 describe("readJson() that ignores unknown fields", () => {
