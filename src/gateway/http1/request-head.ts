@@ -170,8 +170,19 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
     bodyBytes: transferEncoding === null ? (length ?? 0) : "chunked",
     expectsContinue: expect !== null && httpVersion === "1.1",
     persistent: isPersistent(connection, httpVersion),
-    problem: read === undefined || length === undefined ? notHttp() : framingProblem(common, httpVersion),
+    problem:
+      read === undefined || length === undefined || endsCodingInTab(transferEncoding, lines)
+        ? notHttp()
+        : framingProblem(common, httpVersion),
   };
+}
+
+/**
+ * Whether a tab stands behind the value of Transfer-Encoding. RFC 9110 §5.6.3 allows it; node's parser and others refuse
+ * it, and servers that disagree about where a body ends can be used to smuggle requests (RFC 9112 §11.2).
+ */
+function endsCodingInTab(transferEncoding: string | null, lines: string): boolean {
+  return transferEncoding !== null && /^transfer-encoding:[^\r]*\t *\r$/im.test(lines);
 }
 
 /**

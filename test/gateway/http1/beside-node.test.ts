@@ -187,6 +187,7 @@ const stumblingBlocks = [
   "transfer-encoding: chunked\r\n",
   "Transfer-Encoding: identity\r\n",
   "Transfer-Encoding : chunked\r\n",
+  "Transfer-Encoding: chunked\t\r\n",
   "connection: close\r\n",
   "HTTP/1.1",
 ];
@@ -235,6 +236,20 @@ test("whatever is taken for a request is read as node reads it", async () => {
 function isTarget(target: string): boolean {
   return typeof readRequestTarget(target, null, false, defaultLimits) === "string";
 }
+
+test.each([
+  ["chunked", true],
+  ["Chunked", true],
+  ["\tchunked", true],
+  ["chunked ", true],
+  ["chunked\t", false],
+  ["chunked \t", false],
+  ["chunked\t ", false],
+  ["chunked,", false],
+])("a Transfer-Encoding of %j is taken or refused as by node", async (coding, taken) => {
+  const request = `POST /a HTTP/1.1\r\nhost: x\r\nTransfer-Encoding:${coding}\r\n\r\n0\r\n\r\n`;
+  await expectTaken(request, taken);
+});
 
 test.each([
   ["3;", false],
