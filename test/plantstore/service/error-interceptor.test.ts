@@ -1,5 +1,12 @@
 import { createServer } from "node:http2";
-import { Code, ConnectError, type ConnectRouter, createClient, type Interceptor } from "@connectrpc/connect";
+import {
+  type Client,
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createClient,
+  type Interceptor,
+} from "@connectrpc/connect";
 import { connectNodeAdapter, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/gateway/index.ts";
@@ -77,13 +84,14 @@ const calls = [
 
 describe.each(servers)("in a server of $name, the error interceptor", ({ start }) => {
   let server: Server;
+  let client: Client<typeof Health>;
   beforeAll(async () => {
     server = await start();
+    client = createClient(Health, createGrpcTransport({ baseUrl: server.baseUrl }));
   });
   afterAll(() => server.close());
 
   async function errorOf(service: string, { stream, headers }: (typeof calls)[number]): Promise<ConnectError> {
-    const client = createClient(Health, createGrpcTransport({ baseUrl: server.baseUrl }));
     try {
       if (!stream) await client.check({ service }, { headers });
       else for await (const { status } of client.watch({ service }, { headers })) expect(status).toBe(0);
