@@ -10,13 +10,12 @@ export interface ConnectCalls {
   readonly fetch: typeof fetch;
   readonly interceptors: readonly Interceptor[];
   readonly readMaxBytes: number;
-  readonly defaultTimeoutMs: number | undefined;
   readonly jsonOptions: object;
 }
 
 /** Creates the transport for RPCs without a rule: Connect's protocol with JSON, whose requests are sent in one piece. */
 export function createConnectFallback(calls: ConnectCalls): Transport {
-  const { baseUrl, interceptors, readMaxBytes, defaultTimeoutMs, jsonOptions } = calls;
+  const { baseUrl, interceptors, readMaxBytes, jsonOptions } = calls;
   const httpClient: UniversalClientFn = async ({ url, method, header, body, signal }) => {
     const pieces: Uint8Array[] = [];
     for await (const piece of body ?? []) pieces.push(piece);
@@ -35,6 +34,5 @@ export function createConnectFallback(calls: ConnectCalls): Transport {
     compressMinBytes: 0,
     readMaxBytes,
     writeMaxBytes: messageBytesMax,
-    ...(defaultTimeoutMs !== undefined && { defaultTimeoutMs }),
   });
 }

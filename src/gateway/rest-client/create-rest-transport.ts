@@ -54,7 +54,8 @@ export interface RestTransportOptions {
   readonly readMaxBytes?: number;
   /**
    * Milliseconds that a call without a `timeoutMs` of its own may take, at most 24 days; 0 for no deadline. Servers are
-   * told this deadline. Default: a unary call fails after 60 seconds, of which servers are not told; streams have none.
+   * told this deadline. Default: a unary call fails after 60 seconds, of which servers are told by Connect's protocol
+   * alone; streams have none.
    */
   readonly defaultTimeoutMs?: number;
 }
@@ -115,7 +116,7 @@ class RestTransport implements Transport {
     });
     if (options.onUnbound !== "connect") return;
     const json = { ...jsonOptions, alwaysEmitImplicit: false, ...(known && { registry: known }) };
-    const calls = { baseUrl: base, fetch: send, interceptors, readMaxBytes, defaultTimeoutMs, jsonOptions: json };
+    const calls = { baseUrl: base, fetch: send, interceptors, readMaxBytes, jsonOptions: json };
     this.#fallback = createConnectFallback(calls);
   }
 
@@ -129,7 +130,8 @@ class RestTransport implements Transport {
   ): Promise<UnaryResponse<I, O>> {
     const method = this.#methodOf(desc);
     if (method.rule === undefined) {
-      return await this.#unbound(desc).unary(desc, signal, timeoutMs, header, input, contextValues);
+      const connectTimeoutMs = timeoutMs ?? this.#defaultTimeoutMs ?? unaryTimeoutMs;
+      return await this.#unbound(desc).unary(desc, signal, connectTimeoutMs, header, input, contextValues);
     }
     const deadlineMs = this.#deadlineOf(timeoutMs);
     const isUnlimited = timeoutMs === undefined && this.#defaultTimeoutMs === undefined;
@@ -162,7 +164,8 @@ class RestTransport implements Transport {
   ): Promise<StreamResponse<I, O>> {
     const method = this.#methodOf(desc);
     if (method.rule === undefined) {
-      return await this.#unbound(desc).stream(desc, signal, timeoutMs, header, input, contextValues);
+      const connectTimeoutMs = timeoutMs ?? this.#defaultTimeoutMs;
+      return await this.#unbound(desc).stream(desc, signal, connectTimeoutMs, header, input, contextValues);
     }
     const deadlineMs = this.#deadlineOf(timeoutMs);
     return await runStreamingCall<I, O>({

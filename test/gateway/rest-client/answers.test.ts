@@ -10,6 +10,7 @@ import {
 } from "@connectrpc/connect";
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { Health } from "../../../src/gateway/health/index.ts";
 import { createRestTransport, type RestTransportOptions } from "../../../src/gateway/rest-client/index.ts";
 import { RestCalls } from "../../../src/gateway/rest-client/rest-calls.ts";
 import { RestMethod } from "../../../src/gateway/rest-client/rest-method.ts";
@@ -436,11 +437,13 @@ test("a deadline is sent, and ends the call", async () => {
   await expect.poll(() => server.open()).toBe(0);
 });
 
-test.each([
-  { title: "after 60 seconds", options: {}, call: {}, code: Code.DeadlineExceeded },
-  { title: "never with defaultTimeoutMs: 0", options: { defaultTimeoutMs: 0 }, call: {}, code: Code.Canceled },
-  { title: "never with timeoutMs: 0", options: {}, call: { timeoutMs: 0 }, code: Code.Canceled },
-])("a unary call that gets only interim responses ends $title", async ({ options, call, code }) => {
+test.each(
+  (["query", "unbound"] as const).flatMap((rpc) => [
+    { rpc, title: "after 60 seconds", options: {}, call: {}, code: Code.DeadlineExceeded },
+    { rpc, title: "never with defaultTimeoutMs: 0", options: { defaultTimeoutMs: 0 }, call: {}, code: Code.Canceled },
+    { rpc, title: "never with timeoutMs: 0", options: {}, call: { timeoutMs: 0 }, code: Code.Canceled },
+  ]),
+)("a call of $rpc that gets only interim responses ends $title", async ({ rpc, options, call, code }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const canceller = new AbortController();
@@ -450,10 +453,20 @@ test.each([
     vi.advanceTimersByTime(1);
     canceller.abort();
   });
-  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl, ...options }));
-  const called = client.query({}, { signal: canceller.signal, ...call });
+  const transport = createRestTransport({ baseUrl: server.baseUrl, onUnbound: "connect", ...options });
+  const called = createClient(KitchenSink, transport)[rpc]({}, { signal: canceller.signal, ...call });
   await expect(within(called, "the end of the call")).rejects.toMatchObject({ code });
   expect(server.seen[0]?.header).not.toHaveProperty("grpc-timeout");
+});
+
+test("a stream by Connect's protocol has no deadline with defaultTimeoutMs: 0", async () => {
+  // An EndStreamResponse of Connect.
+  const end = Buffer.from([2, 0, 0, 0, 2, ...Buffer.from("{}")]);
+  await using server = await startRestServer((response) => answerWith(response, 200, end, "application/connect+json"));
+  const options = { baseUrl: server.baseUrl, onUnbound: "connect", defaultTimeoutMs: 0 } as const;
+  const messages = createClient(Health, createRestTransport(options)).watch({})[Symbol.asyncIterator]();
+  expect(await messages.next()).toMatchObject({ done: true });
+  expect(server.seen[0]?.header).not.toHaveProperty("connect-timeout-ms");
 });
 
 async function* once(parent: string) {
