@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { runProgram } from "../support/process/child-program.ts";
+
+/** More would be harder to follow in the code: docs/architecture.md, "The way of a request", has ten steps. */
+const entriesMax = 16;
+
+const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-path/main.ts"];
+const recording = runProgram(process.execPath, args);
+
+test.each(["rest", "grpc"])("a warm call over %s enters modules at most 16 times", async (format) => {
+  const { stdout, stderr } = await recording;
+  expect(stderr).toBe("");
+  const paths = new Map(stdout.split("\n").map((line) => [line.split(" ")[0], line.split(" ").slice(1)]));
+  const path = paths.get(format) ?? [];
+  // Each module takes part, or the recording is incomplete.
+  expect(new Set(path)).toEqual(new Set(["engine", "serve", "protocol", "messages", "handler"]));
+  expect(path.length, path.join(" → ")).toBeLessThanOrEqual(entriesMax);
+});

@@ -1,0 +1,35 @@
+// Prints the modules that a warm call of DeletePlant enters, in order: one line for each way to call it. Run it by
+// `node --import ./tools/call-path/record-modules.ts tools/call-path/main.ts`.
+import { createGateway } from "../../src/gateway/index.ts";
+import { PlantService } from "../../test/gen/plantstore/v1/plant_service_pb.ts";
+import { KeptConnections } from "../../test/support/gateway/kept-connections.ts";
+import { deletePlantRequest, wireFormats } from "../../test/support/gateway/wire-format.ts";
+
+const gateway = createGateway({
+  routes: (router) => {
+    router.rpc(PlantService.method.deletePlant, () => {
+      globalThis.moduleEntered?.("handler");
+      return {};
+    });
+  },
+});
+const address = await gateway.listen({ host: "127.0.0.1" });
+const connections = new KeptConnections();
+
+for (const format of Object.values(wireFormats)) {
+  const [httpVersion] = format.httpVersions;
+  if (httpVersion === undefined) throw new TypeError(`${format.name} has no HTTP version`);
+  const request = deletePlantRequest(format, 7n, []);
+  // The first call opens the connection and prepares the targets and codecs.
+  await connections.exchange(address, httpVersion, request);
+  const path: string[] = [];
+  globalThis.moduleEntered = (module) => {
+    if (path.at(-1) !== module) path.push(module);
+  };
+  await connections.exchange(address, httpVersion, request);
+  globalThis.moduleEntered = undefined;
+  console.log(format.name, ...path);
+}
+
+connections[Symbol.dispose]();
+await gateway.close();

@@ -1,0 +1,58 @@
+// Preloaded by `--import`: makes each function of the gateway report its module when it is entered.
+import { readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseAst } from "rolldown/parseAst";
+import { childrenOf, isNode, isType, type Node } from "../plant-faults/syntax.ts";
+
+declare global {
+  /** Called with the module of each function that is entered, while a call is recorded. */
+  var moduleEntered: ((module: string) => void) | undefined;
+}
+
+/** Folders of the gateway that are one module. A folder that is not listed is a module by itself. */
+const moduleOfFolder: Readonly<Record<string, string>> = {
+  binary: "messages",
+  calls: "serve",
+  carriers: "engine",
+  "create-gateway.ts": "serve",
+  http1: "engine",
+  http2: "engine",
+  json: "messages",
+  "made-code": "messages",
+  protocols: "protocol",
+  rest: "protocol",
+};
+
+const gateway = join(import.meta.dirname, "../../src/gateway");
+
+registerHooks({
+  load(url, context, nextLoad) {
+    const [folder = ""] = url.startsWith("file:") ? relative(gateway, fileURLToPath(url)).split("/") : [".."];
+    if (folder === ".." || !url.endsWith(".ts")) return nextLoad(url, context);
+    const source = withReports(readFileSync(fileURLToPath(url), "utf8"), moduleOfFolder[folder] ?? folder);
+    return { format: "module-typescript", source, shortCircuit: true };
+  },
+});
+
+/** Returns a TypeScript source in which each function first calls `globalThis.moduleEntered`. */
+function withReports(source: string, module: string): string {
+  const report = `globalThis.moduleEntered?.(${JSON.stringify(module)})`;
+  const insertions: { readonly at: number; readonly code: string }[] = [];
+  const visit = (node: Node): void => {
+    if (isType(node)) return;
+    const { body } = node;
+    if (/Function/.test(node.type) && isNode(body)) {
+      const isExpression = node.type === "ArrowFunctionExpression" && body.type !== "BlockStatement";
+      if (isExpression) insertions.push({ at: body.start, code: `(${report}, ` }, { at: body.end, code: ")" });
+      else insertions.push({ at: body.start + 1, code: `${report};` });
+    }
+    childrenOf(node).forEach(visit);
+  };
+  const program: unknown = parseAst(source, { lang: "ts" });
+  if (isNode(program)) visit(program);
+  return insertions
+    .toSorted((a, b) => b.at - a.at)
+    .reduce((text, { at, code }) => text.slice(0, at) + code + text.slice(at), source);
+}
