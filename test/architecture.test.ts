@@ -234,40 +234,6 @@ test.each([
   expect(privateAccessIn(line)).toEqual([]);
 });
 
-/** The variables of modules, by file. Those of `request.ts` are functions, assigned once in a static block. */
-const moduleVariables: Readonly<Record<string, readonly string[]>> = {
-  "gateway/calls/request.ts": ["exchangeOf", "serverOf"],
-  "gateway/carriers/held-body.ts": ["shared", "sharedBytes"],
-  "gateway/carriers/sockets/date-fields.ts": ["dateSecond", "date"],
-  "gateway/made-code/make-function.ts": ["isAllowed"],
-  "gateway/zlib/window-budget.ts": ["takenBytes"],
-};
-
-function moduleVariablesIn(text: string): string[] {
-  return Array.from(text.matchAll(/^(?:export )?(?:let|var)\s+([\w$]+|[[{])/gm), ([, name = ""]) => name);
-}
-
-test.each(sourceFiles(source))("%s keeps no state in variables of the module", (file) => {
-  expect(moduleVariablesIn(readFileSync(join(source, file), "utf8"))).toEqual(moduleVariables[file] ?? []);
-});
-
-test.each([
-  "let last;",
-  "export let last: string | undefined;",
-  "var last = 1;",
-  "let\n  last = 1;",
-  "let [first] = [];",
-])("the variable of a module in %j is found", (line) => {
-  expect(moduleVariablesIn(`const a = 1;\n${line}\n`)).toHaveLength(1);
-});
-
-test.each(["  let last;", "const letters = 1;", "// let last;", "class A {\n  #last = 1;\n}"])(
-  "no variable of a module is found in %j",
-  (line) => {
-    expect(moduleVariablesIn(line)).toEqual([]);
-  },
-);
-
 test("no file imports what imports it, not even for a type", () => {
   const done = new Set<string>();
   const circles: string[] = [];

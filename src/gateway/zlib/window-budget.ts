@@ -5,6 +5,7 @@ import { codedError } from "../errors/index.ts";
 // 256 MiB, as much as `limits.backlogBytes` lets clients that do not read hold, and half of a machine of 512 MiB.
 export const windowBytesMax: number = 256 * 1024 * 1024;
 
+// A variable of the module, because memory is limited for the process: all its gateways draw on one budget.
 let takenBytes = 0;
 
 /**

@@ -9,7 +9,7 @@ export function showFields(description: Description, schema: Schema): HTMLElemen
   if (properties === undefined) return element("p", {}, element("code", {}, choices?.join(", ") ?? kindOf(schema)));
   const shown = Object.entries(properties).flatMap(([name, property]) =>
     definition(name, property, { ...property, required: required.includes(name) }, [
-      ...prose(property.description),
+      ...prose(description, property.description),
       // An object without a name of its own is shown where it is.
       ...(property.properties === undefined ? [] : [showFields(description, property)]),
       ...showValueNames(property),

@@ -5,15 +5,12 @@
 import { type Connection, showConnection } from "./connection.js";
 import { type Description, operationsOf } from "./description.js";
 import { element, find } from "./element.js";
-import { linkToName } from "./names.js";
-import { linkNames } from "./prose.js";
 import { readRoute } from "./route.js";
 import { showSidebar } from "./sidebar.js";
 import { operationView, overview, schemaView, type View } from "./views.js";
 
 function show(description: Description): void {
   find("title", HTMLElement).textContent = description.info.title;
-  linkNames((name) => linkToName(description, name));
   const connection = showConnection(description);
   const mark = showSidebar(description);
   const turn = (): boolean => {

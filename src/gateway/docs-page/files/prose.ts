@@ -1,23 +1,20 @@
 // Descriptions are CommonMark. It is read by marked, whose tokens become elements here: no HTML is ever parsed, so text
 // that looks like it is shown as it is.
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
+import type { Description } from "./description.js";
 import { element, terminal } from "./element.js";
+import { linkToName } from "./names.js";
 
-/** Where a name of the definition leads to on this page, for links such as `[Shelf][library.v1.Shelf]`. */
-const names: { linkTo: (fullName: string) => string | undefined } = { linkTo: () => undefined };
-
-/** Has names of the definition lead to their views. */
-export function linkNames(linkTo: typeof names.linkTo): void {
-  names.linkTo = linkTo;
-}
-
-/** Shows CommonMark with tables, and with links of bare URLs as comments often have them. */
-export function prose(text: string | undefined): HTMLElement[] {
+/**
+ * Shows CommonMark with tables, and with links of bare URLs as comments often have them. Names of the definition, as in
+ * `[Shelf][library.v1.Shelf]`, link to their views.
+ */
+export function prose(description: Description, text: string | undefined): HTMLElement[] {
   if (text === undefined || text === "") return [];
   const lexer = new Lexer({ gfm: true });
   // As the comments of Google's definitions refer to names: the name itself is no text to show.
   for (const [, name = ""] of text.matchAll(/\]\[([A-Za-z_][\w.]*)\]/g)) {
-    lexer.tokens.links[name.toLowerCase()] = { href: names.linkTo(name) ?? "", title: null };
+    lexer.tokens.links[name.toLowerCase()] = { href: linkToName(description, name) ?? "", title: null };
   }
   return ownTokens(lexer.lex(text)).flatMap(showBlock);
 }

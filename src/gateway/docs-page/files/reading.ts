@@ -15,10 +15,10 @@ export function showReading(description: Description, object: OperationObject, h
   return element(
     "div",
     { class: "reading" },
-    ...(isOnlyName(object) ? [] : prose(object.description)),
-    ...titled("Parameters of the path", showParameters(object, "path")),
-    ...titled("Parameters of the query", showParameters(object, "query")),
-    ...titled("Header fields", showParameters(object, "header")),
+    ...(isOnlyName(object) ? [] : prose(description, object.description)),
+    ...titled("Parameters of the path", showParameters(description, object, "path")),
+    ...titled("Parameters of the query", showParameters(description, object, "query")),
+    ...titled("Header fields", showParameters(description, object, "header")),
     ...titled("Body", showBody(description, object.requestBody?.content, "readOnly")),
     ...titled("Answers", showAnswers(description, object)),
   );
@@ -29,10 +29,13 @@ function isOnlyName({ description, "x-rpc": rpc }: OperationObject): boolean {
   return description === `The RPC \`${rpc?.procedure.slice(1).replace("/", ".")}\`.`;
 }
 
-function showParameters({ parameters = [] }: OperationObject, place: string): HTMLElement[] {
+function showParameters(description: Description, { parameters = [] }: OperationObject, place: string): HTMLElement[] {
   const shown = parameters
     .filter((parameter) => parameter.in === place)
-    .flatMap((parameter) => definition(parameter.name, parameter.schema, parameter, prose(parameter.description)));
+    .flatMap((parameter) => {
+      const about = prose(description, parameter.description);
+      return definition(parameter.name, parameter.schema, parameter, about);
+    });
   return shown.length === 0 ? [] : [limited(element("dl", {}, ...shown), "parameters")];
 }
 
@@ -40,7 +43,10 @@ function showAnswers(description: Description, { responses }: OperationObject): 
   return Object.entries(responses).map(([status, response]) => {
     const isGood = status.startsWith("2");
     const body = showBody(description, response.content, "writeOnly");
-    const head = [element("span", { class: isGood ? "badge" : "badge bad" }, status), ...prose(response.description)];
+    const head = [
+      element("span", { class: isGood ? "badge" : "badge bad" }, status),
+      ...prose(description, response.description),
+    ];
     if (body.length === 0) return element("div", { class: "answer" }, ...head, note("No body"));
     const details = element("details", { class: "answer" }, element("summary", {}, ...head), ...body);
     // Folded away, because errors are much the same in every operation.

@@ -34,14 +34,17 @@ export function overview(description: Description, connection: Connection): View
     { class: "about" },
     element("h1", { tabindex: "-1" }, info.title),
     note(...facts.flatMap((fact, at) => (at === 0 ? [fact] : [" · ", fact]))),
-    ...prose(info.description),
+    ...prose(description, info.description),
   );
   const isSingle = only !== undefined && others.length === 0;
-  const rest = isSingle ? [showOperation(description, only, connection, "h2")] : groups.map(showGroup);
+  const rest = isSingle
+    ? [showOperation(description, only, connection, "h2")]
+    : groups.map((group) => showGroup(description, group));
   return { title: `${info.title} ${info.version}`, content: [head, ...rest] };
 }
 
-function showGroup({ name, description, operations }: Group): HTMLElement {
+function showGroup(description: Description, group: Group): HTMLElement {
+  const { name, operations } = group;
   const items = operations.map((operation) =>
     element(
       "li",
@@ -51,7 +54,13 @@ function showGroup({ name, description, operations }: Group): HTMLElement {
     ),
   );
   const list = element("ul", {}, ...items);
-  return element("section", { class: "group" }, element("h2", {}, name), ...prose(description), list);
+  return element(
+    "section",
+    { class: "group" },
+    element("h2", {}, name),
+    ...prose(description, group.description),
+    list,
+  );
 }
 
 /** Shows an operation: what it is, and the form that sends it. */
@@ -93,7 +102,7 @@ export function schemaView(description: Description, name: string): View {
     "article",
     { "aria-labelledby": "schema-title" },
     element("h1", { id: "schema-title", tabindex: "-1" }, name),
-    ...prose(resolveSchema(description, schema).description),
+    ...prose(description, resolveSchema(description, schema).description),
     showFields(description, schema),
     ...(example === undefined ? [] : [element("h2", {}, "Example"), shown]),
   );

@@ -1,0 +1,138 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseAst } from "rolldown/parseAst";
+import { expect, test } from "vitest";
+import { childrenOf, isNode, isType, type Node, nodesIn } from "../tools/plant-faults/syntax.ts";
+
+const source = join(import.meta.dirname, "../src");
+
+const sourceFiles = readdirSync(source, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts") && !name.includes("/gen/"))
+  .toSorted();
+
+/** The variables of modules, by file. Those of `request.ts` are functions, assigned once in a static block. */
+const moduleVariables: Readonly<Record<string, readonly string[]>> = {
+  "gateway/calls/request.ts": ["exchangeOf", "serverOf"],
+  "gateway/carriers/held-body.ts": ["shared", "sharedBytes"],
+  "gateway/carriers/sockets/date-fields.ts": ["dateSecond", "date"],
+  "gateway/made-code/make-function.ts": ["isAllowed"],
+  "gateway/zlib/window-budget.ts": ["takenBytes"],
+};
+
+/** The constants of modules with members that a function assigns, by file: caches whose comments say how large they get. */
+const assignedConstants: Readonly<Record<string, readonly string[]>> = {
+  "gateway/binary/text-reader.ts": ["shortTexts"],
+  "gateway/http1/answer-head.ts": ["statusLines"],
+};
+
+/** A declaration of one or more variables of a module. */
+interface Declaration {
+  readonly kind: string;
+  readonly names: readonly string[];
+}
+
+function declarationsIn(text: string, program: Node): Declaration[] {
+  return nodesIn(program["body"]).flatMap((statement) => {
+    const exported = statement.type === "ExportNamedDeclaration" ? nodesIn(statement["declaration"]) : [statement];
+    return exported
+      .filter(({ type }) => type === "VariableDeclaration")
+      .map(({ kind, declarations }) => {
+        const names = nodesIn(declarations)
+          .flatMap(({ id }) => nodesIn(id))
+          .map(nameIn(text));
+        return { kind: String(kind), names };
+      });
+  });
+}
+
+/** Returns the name of a variable, or the source of a destructuring pattern. */
+function nameIn(text: string): (node: Node) => string {
+  return ({ start, end, name }) => (typeof name === "string" ? name : text.slice(start, end));
+}
+
+function parse(text: string): Node {
+  const program: unknown = parseAst(text, { lang: "ts" });
+  if (!isNode(program)) throw new TypeError("the source has no syntax tree");
+  return program;
+}
+
+function moduleVariablesIn(text: string): string[] {
+  return declarationsIn(text, parse(text)).flatMap(({ kind, names }) => (kind === "const" ? [] : names));
+}
+
+/** The constants of a module that keep state: a function assigns one of their members. */
+function assignedConstantsIn(text: string): string[] {
+  const program = parse(text);
+  const owners = new Set(functionsIn(program).flatMap(targetsIn).flatMap(ownerOf));
+  return declarationsIn(text, program)
+    .flatMap(({ kind, names }) => (kind === "const" ? names : []))
+    .filter((name) => owners.has(name));
+}
+
+function functionsIn(node: Node): Node[] {
+  if (isType(node)) return [];
+  return /Function/.test(node.type) ? [node] : childrenOf(node).flatMap(functionsIn);
+}
+
+/** What is assigned in a part of a source. */
+function targetsIn(node: Node): Node[] {
+  if (isType(node)) return [];
+  const { type, left, argument } = node;
+  const target = type === "AssignmentExpression" ? left : type === "UpdateExpression" ? argument : undefined;
+  return [...nodesIn(target), ...childrenOf(node).flatMap(targetsIn)];
+}
+
+/** The name of the variable to whose value a member belongs. */
+function ownerOf({ type, object, property }: Node): string[] {
+  // A regular expression must be told where to start.
+  const isMember = type === "MemberExpression" && !nodesIn(property).some(({ name }) => name === "lastIndex");
+  if (!isMember) return [];
+  return nodesIn(object).flatMap((owner) => (typeof owner["name"] === "string" ? [owner["name"]] : ownerOf(owner)));
+}
+
+test.each(sourceFiles)("%s keeps no state in variables of the module", (file) => {
+  const text = readFileSync(join(source, file), "utf8");
+  expect(moduleVariablesIn(text)).toEqual(moduleVariables[file] ?? []);
+  expect(assignedConstantsIn(text)).toEqual(assignedConstants[file] ?? []);
+});
+
+test.each([
+  { line: "let last;", want: ["last"] },
+  { line: "export let last: string | undefined;", want: ["last"] },
+  { line: "var last = 1;", want: ["last"] },
+  { line: "let\n  last = 1;", want: ["last"] },
+  { line: "let date = 0, more = 1;", want: ["date", "more"] },
+  { line: "const first = 0; let second = 1;", want: ["second"] },
+  { line: "let [first] = [];", want: ["[first]"] },
+])("the variables of a module in $line are found", ({ line, want }) => {
+  expect(moduleVariablesIn(`const a = 1;\n${line}\n`)).toEqual(want);
+});
+
+test.each([
+  "{ let last; }",
+  "const letters = 1;",
+  "// let last;",
+  "class A {\n  #last = 1;\n}",
+  "for (let a of []) {}",
+])("no variable of a module is found in %j", (line) => {
+  expect(moduleVariablesIn(line)).toEqual([]);
+});
+
+test.each([
+  "function f() { state.last = 1; }",
+  "function f() { state.count++; }",
+  "const f = () => (state.a.b ??= 1);",
+  "class A { set a(value) { state[value] = 1; } }",
+])("the constant of a module whose members are assigned in %j is found", (line) => {
+  expect(assignedConstantsIn(`export const state = {};\n${line}`)).toEqual(["state"]);
+});
+
+test.each([
+  "state.last = 1;",
+  "function f() { return state.last === 1; }",
+  "function f() { last.state = 1; }",
+  "function f() { state.lastIndex = 1; }",
+  "class A { state = 1; constructor() { this.state = 2; } }",
+])("no constant of a module is assigned in %j", (line) => {
+  expect(assignedConstantsIn(`const state = {};\n${line}`)).toEqual([]);
+});
