@@ -40,6 +40,7 @@ export interface EndpointRequest extends Pick<
 
 /** The answer of an {@link Endpoint}. */
 export interface EndpointAnswer {
+  /** From 200 to 599; any other status is a fault of the server, and the client gets 500. */
   readonly httpStatus: number;
   /** Header fields, including `content-type`; the length is added. */
   readonly header?: Readonly<Record<string, string>>;

@@ -76,6 +76,7 @@ export abstract class CarriedExchange implements Exchange {
 
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
     if (!this.#isUnanswered) return;
+    requireFinalStatus(httpStatus);
     this.httpStatus = httpStatus;
     try {
       this.sendAnswer(httpStatus, fields, body, trailer);
@@ -88,6 +89,7 @@ export abstract class CarriedExchange implements Exchange {
 
   begin(httpStatus: number, fields: HeaderFields): void {
     if (!this.#isUnanswered) return;
+    requireFinalStatus(httpStatus);
     this.sendHeader(httpStatus, fields);
     this.httpStatus = httpStatus;
   }
@@ -130,3 +132,9 @@ export abstract class CarriedExchange implements Exchange {
 }
 
 const none: HeaderFields = [];
+
+/** Throws RangeError for what is not the status of a final response: 1xx are interim (RFC 9110 §15). */
+function requireFinalStatus(httpStatus: number): void {
+  if (Number.isInteger(httpStatus) && httpStatus >= 200 && httpStatus <= 599) return;
+  throw new RangeError(`the HTTP status must be an integer between 200 and 599, got ${httpStatus}`);
+}

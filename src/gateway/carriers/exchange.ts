@@ -41,9 +41,11 @@ export interface Exchange extends HeaderReader {
   /**
    * Answers in one go. The carrier adds the length to the `fields`.
    *
+   * @param httpStatus - an integer between 200 and 599
    * @param body - absent where the status or the method allows no body, which is not the same as an empty one
    * @param trailer - absent when there is no trailer section
-   * @throws TypeError for a field that HTTP does not allow, before anything is sent; another answer may follow
+   * @throws before anything is sent, so that another answer may follow: RangeError for another status, TypeError for a
+   * field that HTTP does not allow
    */
   answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
 

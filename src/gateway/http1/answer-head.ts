@@ -60,10 +60,10 @@ export const closeLine = "connection: close\r\n";
 /**
  * Returns the head of an answer.
  *
+ * @param httpStatus - an integer between 200 and 599
  * @param fields - several lists, of which some may be prepared; those that describe connection or framing are left out
  * @param connectionLines - those of {@link keepAliveLines}, or {@link closeLine}
- * @throws RangeError for a status that no final answer has; TypeError for a field that HTTP forbids (RFC 9110 §5.1,
- * §5.5)
+ * @throws TypeError for a field that HTTP forbids (RFC 9110 §5.1, §5.5)
  */
 export function answerHead(
   httpStatus: number,
@@ -96,14 +96,11 @@ function toLines(fields: HeaderFields): string {
   return lines;
 }
 
-/** The status lines that were needed so far, by status. */
+/** The status lines that were needed so far, by status: at most 400 of some 30 characters, for 200 to 599. */
 const statusLines: Record<number, string> = {};
 
 /** Returns a status line. Its reason phrase is for human readers alone (RFC 9112 §4). */
 function toStatusLine(httpStatus: number): string {
-  if (!Number.isInteger(httpStatus) || httpStatus < 200 || httpStatus > 599) {
-    throw new RangeError(`${httpStatus} is not the status of an answer`);
-  }
   return `HTTP/1.1 ${httpStatus} ${reasonPhrases[httpStatus] ?? ""}\r\n`;
 }
 

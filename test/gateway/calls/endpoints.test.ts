@@ -29,6 +29,12 @@ const hook: Endpoint = {
 };
 
 const page: Endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "page" }) };
+/** Answers with the HTTP status that the query names. */
+const anyStatus: Endpoint = {
+  path: "/status",
+  open: true,
+  answer: ({ target }) => ({ httpStatus: Number(target.split("?")[1]), body: "" }),
+};
 const form: Endpoint = { ...page, path: "/form", httpMethods: ["GET", "POST"] };
 
 function sign(body: Uint8Array): Field {
@@ -39,7 +45,11 @@ describe("an endpoint of other methods", () => {
   let gateway: EveryCarrier;
 
   beforeAll(async () => {
-    gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [hook, page, form] });
+    gateway = await openEveryCarrier({
+      ...kitchenSinkOptions,
+      endpoints: [hook, page, form, anyStatus],
+      onFault: () => {},
+    });
   });
 
   afterAll(() => gateway[Symbol.asyncDispose]());
@@ -55,6 +65,19 @@ describe("an endpoint of other methods", () => {
         202,
         `${httpMethod} ${path} ${String(body.byteLength)}`,
       ]);
+    });
+
+    test.each([
+      { httpStatus: 200, want: 200 },
+      { httpStatus: 599, want: 599 },
+      // An interim response, and what RFC 9110 §15 calls invalid.
+      { httpStatus: 199, want: 500 },
+      { httpStatus: 600, want: 500 },
+      { httpStatus: 200.5, want: 500 },
+      { httpStatus: Number.NaN, want: 500 },
+    ])("that returns the status $httpStatus responds with $want", async ({ httpStatus, want }) => {
+      const answer = await gateway.ask(carrier, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
+      expect(answer.httpStatus).toBe(want);
     });
 
     test("gets no bytes where there is no body", async () => {

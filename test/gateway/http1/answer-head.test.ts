@@ -20,10 +20,6 @@ test("every status of a server in RFC 9110 has its reason phrase, and all others
   }
 });
 
-test.each([199, 600, 200.5, Number.NaN])("%d is not the status of an answer", (httpStatus) => {
-  expect(() => answerHead(httpStatus, [], "none", "")).toThrow(RangeError);
-});
-
 test("fields of the connection are left out by their whole name, in any case", () => {
   const fields = ["Connection", "a", "x-connection", "b", "UPGRADE", "c", "upgrade-x", "d", "keep-alive", "e"];
   expect(answerHead(200, [[], fields], 3, "")).toBe(
