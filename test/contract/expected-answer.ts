@@ -1,4 +1,4 @@
-import type { GatewayErrorCode } from "../../src/gateway/index.ts";
+import type { GatewayErrorCode, Protocol } from "../../src/gateway/index.ts";
 import type { OperatorErrorCode } from "../../src/operators/inputs/index.ts";
 import type { PlantErrorCode } from "../../src/plantstore/service/index.ts";
 import { decodeEnvelopes } from "../support/gateway/envelope.ts";
@@ -88,19 +88,34 @@ function expectedSuccess(format: WireFormat, { answer }: Want): SeenAnswer {
 }
 
 function expectedError(format: WireFormat, want: Want): SeenAnswer {
-  const { code, message = "", fields = {} } = want;
-  const { number, httpStatus } = codes[code];
-  const json = { "content-type": "application/json", ...fields };
-  if (format.protocol === "rest")
-    return { httpStatus: 400, header: json, trailer: {}, messages: [JSON.stringify({ error: number, message })] };
-  if (format.protocol === "connect")
-    return { httpStatus, header: json, trailer: {}, messages: [JSON.stringify({ code, message })] };
-  const header = { "content-type": format.contentType ?? "" };
-  const status = { "grpc-status": String(number), "grpc-message": message, ...fields, ...pushbackOf(fields) };
-  // gRPC over HTTP/2 calls an answer of one header section Trailers-Only; gRPC-Web has its trailer in the body.
-  if (format.protocol === "grpc")
-    return { httpStatus: 200, header: { ...header, ...status }, trailer: {}, messages: [] };
-  return { httpStatus: 200, header, trailer: status, messages: [] };
+  return errorAnswers[format.protocol](want, format.contentType ?? "");
+}
+
+/** What each protocol makes of an error. */
+const errorAnswers: Readonly<Record<Protocol, (want: Want, contentType: string) => SeenAnswer>> = {
+  connect: ({ code, message = "", fields }) => {
+    const header = { "content-type": "application/json", ...fields };
+    return { httpStatus: codes[code].httpStatus, header, trailer: {}, messages: [JSON.stringify({ code, message })] };
+  },
+  // One header section, which gRPC over HTTP/2 calls Trailers-Only.
+  grpc: (want, contentType) => {
+    const header = { "content-type": contentType, ...grpcStatusOf(want) };
+    return { httpStatus: 200, header, trailer: {}, messages: [] };
+  },
+  // The trailer is in the body.
+  "grpc-web": (want, contentType) => {
+    return { httpStatus: 200, header: { "content-type": contentType }, trailer: grpcStatusOf(want), messages: [] };
+  },
+  rest: ({ code, message = "", fields }) => {
+    const { number: error } = codes[code];
+    const header = { "content-type": "application/json", ...fields };
+    return { httpStatus: 400, header, trailer: {}, messages: [JSON.stringify({ error, message })] };
+  },
+};
+
+function grpcStatusOf({ code, message = "", fields = {} }: Want): Record<string, string> {
+  const status = { "grpc-status": String(codes[code].number), "grpc-message": message };
+  return { ...status, ...fields, ...pushbackOf(fields) };
 }
 
 // gRFC A6: clients of gRPC wait for as long as this field says, in milliseconds.

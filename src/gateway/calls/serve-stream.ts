@@ -312,14 +312,13 @@ class StreamCall implements ServedCall, MessageCall {
 
 /**
  * Sends the header of a stream's answer after this turn of the event loop, with the messages that come in it, instead of
- * together with the first message. Not over REST, where an error without a message before it has a status of its own.
+ * together with the first message. Not where an error before the first message has an HTTP status, as on REST.
  *
  * @param context - what the handler of the stream was given
  */
 export function beginAnswer(context: HandlerContext): void {
-  if (!("call" in context) || context.protocolName === "rest") return;
-  const { call } = context as CallView;
-  if (call instanceof StreamCall) afterTurn(beginCall, call);
+  const { call } = context as Partial<CallView>;
+  if (call instanceof StreamCall && call.wire.endHasError) afterTurn(beginCall, call);
 }
 
 function flushCall(call: StreamCall): void {

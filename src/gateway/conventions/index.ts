@@ -10,5 +10,5 @@ export {
   type Instruments,
   type MetricDescription,
 } from "./instruments.ts";
-export { httpAttributes, rpcAttributes } from "./request-attributes.ts";
+export { httpAttributes, isRpcProtocol, rpcAttributes } from "./request-attributes.ts";
 export { createRequestDurations, createRequestMetrics, type RequestMetricsOptions } from "./request-metrics.ts";

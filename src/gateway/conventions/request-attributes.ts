@@ -2,14 +2,40 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import type { AnsweredRequest } from "../calls/index.ts";
 import type { Attributes } from "./instruments.ts";
 
+/** A system of the semantic conventions for RPC. */
+interface RpcSystem {
+  readonly name: string;
+  /** Returns the status of a call as the system spells it; `undefined` if it has no word for it. */
+  statusOf(code: Code | undefined): string | undefined;
+}
+
+const grpc: RpcSystem = { name: "grpc", statusOf: grpcStatusOf };
+const connectRpc: RpcSystem = { name: "connectrpc", statusOf: connectStatusOf };
+
+/** The RPC system of each protocol; `undefined` for one that is recorded as HTTP. */
+const rpcSystems: Readonly<Record<AnsweredRequest["protocol"], RpcSystem | undefined>> = {
+  connect: connectRpc,
+  grpc,
+  "grpc-web": grpc,
+  rest: undefined,
+};
+
+const systemNames = [...new Set(Object.values(rpcSystems).map((system) => system?.name))];
+
+/** Returns whether the requests of a protocol are recorded as RPCs, by {@link rpcAttributes}, and not as HTTP. */
+export function isRpcProtocol(protocol: AnsweredRequest["protocol"]): boolean {
+  return rpcSystems[protocol] !== undefined;
+}
+
 /**
  * Returns the attributes of a call by the semantic conventions for RPC. All of them have few values: the methods are
  * those that are served, and any other is `_OTHER`.
  */
 export function rpcAttributes({ procedure, protocol, error }: AnsweredRequest): Attributes {
-  const status = protocol === "connect" ? connectStatusOf(error?.code) : grpcStatusOf(error?.code);
+  const system = rpcSystems[protocol];
+  const status = system?.statusOf(error?.code);
   return {
-    "rpc.system.name": protocol === "connect" ? "connectrpc" : "grpc",
+    ...(system !== undefined && { "rpc.system.name": system.name }),
     "rpc.method": procedure?.slice(1) ?? "_OTHER",
     ...(status !== undefined && { "rpc.response.status_code": status }),
     ...(isServerError(error) && { "error.type": status ?? "_OTHER" }),
@@ -38,7 +64,7 @@ export function httpAttributes(answer: AnsweredRequest): Attributes {
 
 /** Returns a number that two calls of a method share exactly when their {@link rpcAttributes} are the same. */
 export function rpcSeriesKey({ protocol, error }: AnsweredRequest): number {
-  return (error?.code ?? 0) * 2 + (protocol === "connect" ? 1 : 0);
+  return (error?.code ?? 0) * systemNames.length + systemNames.indexOf(rpcSystems[protocol]?.name);
 }
 
 /** Returns a number that two requests of a route share exactly when their {@link httpAttributes} are the same. */

@@ -1,6 +1,6 @@
 import type { AnsweredRequest } from "../calls/index.ts";
 import { durationBounds, type Instrument, type Instruments } from "./instruments.ts";
-import { httpAttributes, httpSeriesKey, rpcAttributes, rpcSeriesKey } from "./request-attributes.ts";
+import { httpAttributes, httpSeriesKey, isRpcProtocol, rpcAttributes, rpcSeriesKey } from "./request-attributes.ts";
 
 type Counter = SeriesOf<Instruments["counter"]>;
 type Histogram = SeriesOf<Instruments["histogram"]>;
@@ -53,12 +53,12 @@ export function createRequestDurations(metrics: Pick<Instruments, "histogram">):
   const httpSeries = new Map<string, Map<number, Histogram>>();
   return (answer) => {
     const seconds = answer.durationMs / 1_000;
-    if (answer.protocol === "rest") {
-      const ofRoute = findOrOpen(httpSeries, answer.httpRoute ?? "", newSeriesMap);
-      findOrOpen(ofRoute, httpSeriesKey(answer), () => http.with(httpAttributes(answer))).record(seconds);
-    } else {
+    if (isRpcProtocol(answer.protocol)) {
       const ofMethod = findOrOpen(rpcSeries, answer.procedure ?? "", newSeriesMap);
       findOrOpen(ofMethod, rpcSeriesKey(answer), () => rpc.with(rpcAttributes(answer))).record(seconds);
+    } else {
+      const ofRoute = findOrOpen(httpSeries, answer.httpRoute ?? "", newSeriesMap);
+      findOrOpen(ofRoute, httpSeriesKey(answer), () => http.with(httpAttributes(answer))).record(seconds);
     }
   };
 }

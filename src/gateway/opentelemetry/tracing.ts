@@ -13,7 +13,7 @@ import {
 } from "@opentelemetry/api";
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { AdmitRequest, AnsweredRequest } from "../calls/index.ts";
-import { type Attributes, httpAttributes, rpcAttributes } from "../conventions/index.ts";
+import { type Attributes, httpAttributes, isRpcProtocol, rpcAttributes } from "../conventions/index.ts";
 import { callIn, contextKey, spanOf } from "./request-context.ts";
 
 /** Options of {@link createTracing}. */
@@ -75,7 +75,7 @@ export function createTracing({ anonymous = false }: TracingOptions = {}): Traci
     onAnswer: (answer) => {
       const span = spanOf(answer.contextValues);
       if (span?.isRecording() !== true) return;
-      if (!anonymous && answer.protocol === "rest") span.setAttribute("url.path", answer.path);
+      if (!anonymous && !isRpcProtocol(answer.protocol)) span.setAttribute("url.path", answer.path);
       endRequest(span, answer);
     },
     startShared: (about) => startShared(tracer, about),
@@ -100,7 +100,7 @@ const headerGetter: TextMapGetter<AdmitRequest["header"]> = {
 
 /** Returns the name that is known before a request is answered: that of a request that matches nothing comes then. */
 function nameOf({ protocol, procedure, httpMethod, httpRoute }: AdmitRequest): string {
-  if (protocol !== "rest" && procedure !== undefined) return procedure.slice(1);
+  if (isRpcProtocol(protocol) && procedure !== undefined) return procedure.slice(1);
   return httpRoute === undefined ? "HTTP" : `${httpMethod} ${httpRoute}`;
 }
 
@@ -118,8 +118,9 @@ function endsOf({ header, origin, peer }: AdmitRequest): Attributes {
 }
 
 function endRequest(span: Span, answer: AnsweredRequest): void {
-  const attributes = answer.protocol === "rest" ? httpAttributes(answer) : rpcAttributes(answer);
-  span.updateName(answer.protocol === "rest" ? httpName(answer, attributes) : rpcName(attributes));
+  const isRpc = isRpcProtocol(answer.protocol);
+  const attributes = isRpc ? rpcAttributes(answer) : httpAttributes(answer);
+  span.updateName(isRpc ? rpcName(attributes) : httpName(answer, attributes));
   span.setAttributes(attributes);
   if (attributes["error.type"] !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end();

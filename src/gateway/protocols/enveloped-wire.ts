@@ -26,6 +26,7 @@ export interface EnvelopedHeader {
 /** A call whose messages have envelopes: every call of gRPC and gRPC-Web, and the streams of Connect. */
 export abstract class EnvelopedWire implements UnaryWire, StreamWire {
   abstract readonly responseTrailer: LazyHeaders;
+  readonly endHasError = true;
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
   readonly body: BodyPlan;

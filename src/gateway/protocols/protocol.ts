@@ -12,12 +12,15 @@ export interface ProtocolParts {
   readonly writeErrorRecord: ErrorRecordWriter;
 }
 
-/** The name of a protocol, as hooks, logs and metrics see it. */
+/**
+ * The name of a protocol, as hooks, logs and metrics see it. Whatever differs by protocol outside its folder is a
+ * `Record<ProtocolName, …>`, which does not compile without a new name.
+ */
 export type ProtocolName = "connect" | "grpc" | "grpc-web" | "rest";
 
 /**
- * A protocol in which clients call RPCs. Everything the gateway knows about it is in its folder; a new one is a folder and
- * an item of the list in `protocols.ts`.
+ * A protocol in which clients call RPCs. Everything the gateway knows about it is in its folder; a new one is a folder, a
+ * {@link ProtocolName} and an item of the list in `protocols.ts`.
  *
  * A protocol finds what a request asks for, opens a {@link UnaryWire} or {@link StreamWire} for the call, and responds to
  * requests that never become a call.
@@ -152,6 +155,11 @@ export interface RequestMessages extends AsyncIterable<Message> {
 export interface StreamWire extends Wire {
   /** Bytes to send when the call has sent nothing for a while; `undefined` for none. */
   readonly heartbeat?: Uint8Array | undefined;
+  /**
+   * Whether the end of a response reports an error that comes before its first message. If not, the header section waits
+   * for one of the two, because the error has an HTTP status.
+   */
+  readonly endHasError: boolean;
   /** Whether the header of a server stream is sent alone when its first message takes long. */
   readonly beginsQuietly?: boolean;
   /** Whether the response is its header section alone, as it is to HEAD (RFC 9110 §9.3.2). */

@@ -1,13 +1,15 @@
 import { connect } from "./connect/protocol.ts";
 import { grpc } from "./grpc/protocol.ts";
 import { grpcWeb } from "./grpc-web/protocol.ts";
-import type { Protocol, ProtocolParts, RequestHead } from "./protocol.ts";
+import type { Protocol, ProtocolName, ProtocolParts, RequestHead } from "./protocol.ts";
 import { createRest } from "./rest/protocol.ts";
 
-/** The protocols that a gateway speaks. The last one claims every request that no other does. */
+/** Creates the protocols of a gateway. */
 export function createProtocols(parts: ProtocolParts): Protocols {
   const rest = createRest(parts);
-  const all = [grpcWeb, grpc, connect, rest];
+  // In the order in which they are asked whether they claim a request: REST claims all that no other does.
+  const byName: Readonly<Record<ProtocolName, Protocol>> = { "grpc-web": grpcWeb, grpc, connect, rest };
+  const all = Object.values(byName);
   const { isDefault: hasDefaultErrors } = parts.writeErrorRecord;
   return { all, rest, ofGet: all.find(hasTargetsOfGet), withPaths: all.filter(hasPaths), hasDefaultErrors };
 }

@@ -11,7 +11,7 @@ import {
   UnaryCall,
 } from "../client/index.ts";
 import { codedError, errorCodeOf } from "../errors/index.ts";
-import type { Reply } from "../protocols/index.ts";
+import type { ProtocolName, Reply } from "../protocols/index.ts";
 import type { Upstream } from "../upstreams/index.ts";
 import { requestOf } from "../calls/index.ts";
 import { abortOf } from "./call-abort.ts";
@@ -33,6 +33,14 @@ export interface ForwardTarget {
   /** The most milliseconds for a call that has a deadline, and for every unary call; `undefined` for no limit. */
   readonly timeoutMaxMs: number | undefined;
 }
+
+/** Whether a protocol writes the fields of messages. The others write what a codec encodes: forwarded messages as they came. */
+const writesFields: Readonly<Record<ProtocolName, boolean>> = {
+  connect: false,
+  grpc: false,
+  "grpc-web": false,
+  rest: true,
+};
 
 /** Forwards a call with one message each way, and passes the response on. Throws what keeps it from being sent. */
 export function forwardUnary(target: ForwardTarget, message: Message, context: HandlerContext, reply: Reply): void {
@@ -65,7 +73,7 @@ export function forwardStream(
   });
   // The call may end before anybody reads.
   answer.catch(() => undefined);
-  const iterator = new ForwardedMessages(answer, context.protocolName === "rest" ? target.decode : undefined);
+  const iterator = new ForwardedMessages(answer, writesFields[requestOf(context).protocol] ? target.decode : undefined);
   return { [Symbol.asyncIterator]: () => iterator };
 }
 
@@ -119,7 +127,7 @@ class ForwardedUnary extends UnaryCall {
     this.#context = context;
     this.#reply = reply;
     this.#metadata = metadata;
-    this.#decode = context.protocolName === "rest" ? target.decode : undefined;
+    this.#decode = writesFields[requestOf(context).protocol] ? target.decode : undefined;
   }
 
   protected override begun(head: HeaderFields): void {

@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { AdmitRequest, Endpoint } from "../../../src/gateway/index.ts";
+import type { AdmitRequest, Endpoint, Protocol } from "../../../src/gateway/index.ts";
 import { openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { openHttp2 } from "../../support/carriers/http2-connection.ts";
 import { within } from "../../support/deadline.ts";
@@ -30,7 +30,7 @@ const json: Field = ["content-type", "application/json"];
 interface Row {
   readonly name: string;
   readonly request: HttpRequest;
-  readonly protocol: "connect" | "grpc" | "grpc-web" | "rest";
+  readonly protocol: Protocol;
   readonly procedure?: string;
   /** The status when it is admitted: 200, unless it says otherwise. */
   readonly httpStatus?: number;

@@ -1,3 +1,4 @@
+import type { Protocol } from "../../../src/gateway/index.ts";
 import { decodeEnvelopes } from "./envelope.ts";
 import { fieldValue, type Field, type HttpAnswer } from "../carriers/exchange.ts";
 import type { WireFormat } from "./wire-format.ts";
@@ -10,11 +11,19 @@ export interface Outcome {
 
 /** Reads what an answer says in the words of its protocol. Throws when it is no answer of that protocol. */
 export function readOutcome(format: WireFormat, answer: HttpAnswer): Outcome {
-  if (format.protocol === "rest") return readRest(answer);
-  if (format.protocol === "connect") return readConnect(answer);
-  // Both say by their own status alone what a call came to.
+  return readers[format.protocol](answer, format);
+}
+
+const readers: Readonly<Record<Protocol, (answer: HttpAnswer, format: WireFormat) => Outcome>> = {
+  connect: readConnect,
+  grpc: (answer, format) => readGrpc(answer, format, answer.trailer),
+  "grpc-web": (answer, format) => readGrpc(answer, format, readWebTrailer(format, answer)),
+  rest: readRest,
+};
+
+/** Reads the status of gRPC and gRPC-Web, which respond with HTTP 200 to every call. */
+function readGrpc(answer: HttpAnswer, format: WireFormat, trailer: readonly Field[]): Outcome {
   if (answer.httpStatus !== 200) throw new Error(`no answer of ${format.name}: ${describe(answer)}`);
-  const trailer = format.protocol === "grpc" ? answer.trailer : readWebTrailer(format, answer);
   // Where there is a body, the status is behind it.
   return readGrpcStatus(answer.body.byteLength === 0 ? [...answer.header, ...trailer] : trailer);
 }

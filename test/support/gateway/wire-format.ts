@@ -1,4 +1,5 @@
 import { create, type DescMessage, type MessageInitShape, toBinary, toJsonString } from "@bufbuild/protobuf";
+import type { Protocol } from "../../../src/gateway/index.ts";
 import { DeletePlantRequestSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { encodeEnvelope } from "./envelope.ts";
 import type { Address, Field, HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
@@ -11,7 +12,7 @@ export const deletePlantProcedure = "/plantstore.v1.PlantService/DeletePlant";
 /** One way to say DeletePlant in bytes: a protocol with its codec. */
 export interface WireFormat {
   readonly name: WireFormatName;
-  readonly protocol: "rest" | "connect" | "grpc" | "grpc-web";
+  readonly protocol: Protocol;
   readonly codec: "path" | "json" | "proto";
   /** Those that can carry it; gRPC needs HTTP/2's trailers. */
   readonly httpVersions: readonly HttpVersion[];

@@ -7,6 +7,7 @@ import { RestUnaryWire } from "./unary-wire.ts";
 
 /** A client-streaming call made through its `google.api.http` rule. Answered with one message, like a unary call. */
 export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
+  readonly endHasError = false;
   #header: Headers = this.responseHeader;
   #response: Message | undefined;
 

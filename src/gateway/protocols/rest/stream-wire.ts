@@ -7,6 +7,7 @@ import { RestUnaryWire } from "./unary-wire.ts";
  * have in common. The client sends one message or a stream.
  */
 export abstract class RestStreamWire extends RestUnaryWire {
+  readonly endHasError = false;
   /** Final once the header is. */
   protected httpStatus = 200;
 
