@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { CommonHeaderFields } from "../../../src/gateway/carriers/index.ts";
+import { FetchExchange } from "../../../src/gateway/carriers/web/index.ts";
 import { createRpcs } from "../../../src/gateway/calls/create-rpcs.ts";
 import { connect } from "../../../src/gateway/protocols/connect/protocol.ts";
 import { grpc } from "../../../src/gateway/protocols/grpc/protocol.ts";
+import type { CallTarget } from "../../../src/gateway/protocols/protocol.ts";
 import { grpcWeb } from "../../../src/gateway/protocols/grpc-web/protocol.ts";
 import { RpcPath } from "../../../src/gateway/calls/routes.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -16,31 +18,63 @@ const { rpcs } = createRpcs(
 );
 const known = rpcs.map((rpc) => new RpcPath(rpc, protocols));
 
-/** The protocol and the kind of the call that a content type stands for, at the path of some RPC. */
-function find(contentType: string): string | undefined {
-  const [found] = known.flatMap((targets) => targets.find(contentType) ?? []);
-  return found && found.protocol.name;
+/** Finds the calls that a content type stands for, at the paths of all RPCs. */
+function find(contentType: string): CallTarget[] {
+  return known.flatMap((rpcPath) => rpcPath.find(contentType) ?? []);
 }
+
+/** The content type of the response to a call, which has the name of its format. */
+function responseTypeOf(target: CallTarget): string | null {
+  const exchange = new FetchExchange(new Request("http://x/", { method: "POST" }));
+  const type = target.open(exchange).responseHeader.get("content-type");
+  exchange.passOn();
+  return type;
+}
+
+const anyKind = ["stream", "unary"] as const;
 
 describe("the targets of an RPC", () => {
   test.each([
-    ["application/proto", "connect"],
-    ["application/json", "connect"],
-    ["Application/JSON", "connect"],
-    ["application/json; charset=utf-8", "connect"],
-    ["application/json;charset=UTF-8", "connect"],
-    ['application/json; charset="utf-8"', "connect"],
-    ["application/connect+proto", "connect"],
-    ["application/connect+json; charset=utf8", "connect"],
-    ["application/grpc", "grpc"],
-    ["application/grpc+proto", "grpc"],
-    ["application/grpc+json", "grpc"],
-    ["application/grpc-web", "grpc-web"],
-    ["application/grpc-web+json", "grpc-web"],
-    ["application/grpc-web-text", "grpc-web"],
-    ["application/GRPC-web-text+json", "grpc-web"],
-  ])("knows %s", (value, want) => {
-    expect(find(value)).toBe(want);
+    { value: "application/proto", protocol: "connect", kinds: ["unary"], type: "application/proto" },
+    { value: "application/json", protocol: "connect", kinds: ["unary"], type: "application/json" },
+    { value: "Application/JSON", protocol: "connect", kinds: ["unary"], type: "application/json" },
+    { value: "application/json; charset=utf-8", protocol: "connect", kinds: ["unary"], type: "application/json" },
+    { value: "application/json;charset=UTF-8", protocol: "connect", kinds: ["unary"], type: "application/json" },
+    { value: 'application/json; charset="utf-8"', protocol: "connect", kinds: ["unary"], type: "application/json" },
+    {
+      value: "application/connect+proto",
+      protocol: "connect",
+      kinds: ["stream"],
+      type: "application/connect+proto",
+    },
+    {
+      value: "application/connect+json; charset=utf8",
+      protocol: "connect",
+      kinds: ["stream"],
+      type: "application/connect+json",
+    },
+    { value: "application/grpc", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
+    { value: "application/grpc+proto", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
+    { value: "application/grpc+json", protocol: "grpc", kinds: anyKind, type: "application/grpc+json" },
+    { value: "application/grpc-web", protocol: "grpc-web", kinds: anyKind, type: "application/grpc-web+proto" },
+    { value: "application/grpc-web+json", protocol: "grpc-web", kinds: anyKind, type: "application/grpc-web+json" },
+    {
+      value: "application/grpc-web-text",
+      protocol: "grpc-web",
+      kinds: anyKind,
+      type: "application/grpc-web-text+proto",
+    },
+    {
+      value: "application/GRPC-web-text+json",
+      protocol: "grpc-web",
+      kinds: anyKind,
+      type: "application/grpc-web-text+json",
+    },
+  ])("of $value are of $protocol, and respond with $type", ({ value, protocol, kinds, type }) => {
+    const targets = find(value);
+    expect(new Set(targets.map((target) => target.protocol.name))).toEqual(new Set([protocol]));
+    expect(new Set(targets.map(({ kind }) => kind))).toEqual(new Set(kinds));
+    expect(new Set(targets.map(responseTypeOf))).toEqual(new Set([type]));
   });
 
   test.each([
@@ -57,7 +91,7 @@ describe("the targets of an RPC", () => {
     "constructor",
     "__proto__",
   ])("does not know %j", (value) => {
-    expect(find(value)).toBeUndefined();
+    expect(find(value)).toEqual([]);
   });
 });
 
