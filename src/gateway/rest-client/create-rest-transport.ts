@@ -129,14 +129,14 @@ class RestTransport implements Transport {
     contextValues?: ContextValues,
   ): Promise<UnaryResponse<I, O>> {
     const method = this.#methodOf(desc);
-    if (method.rule === undefined) {
-      const connectTimeoutMs = timeoutMs ?? this.#defaultTimeoutMs ?? unaryTimeoutMs;
-      return await this.#unbound(desc).unary(desc, signal, connectTimeoutMs, header, input, contextValues);
-    }
     const deadlineMs = this.#deadlineOf(timeoutMs);
     const isUnlimited = timeoutMs === undefined && this.#defaultTimeoutMs === undefined;
+    const limitMs = isUnlimited ? unaryTimeoutMs : deadlineMs;
+    if (method.rule === undefined) {
+      return await this.#unbound(desc).unary(desc, signal, limitMs, header, input, contextValues);
+    }
     return await runUnaryCall<I, O>({
-      ...this.#interception(signal, isUnlimited ? unaryTimeoutMs : deadlineMs),
+      ...this.#interception(signal, limitMs),
       req: { stream: false, method: desc, message: input, ...this.#request(method, header, contextValues) },
       next: async (request) => {
         const call = { method, header: request.header, signal: request.signal, timeoutMs: deadlineMs };
@@ -163,11 +163,10 @@ class RestTransport implements Transport {
     contextValues?: ContextValues,
   ): Promise<StreamResponse<I, O>> {
     const method = this.#methodOf(desc);
-    if (method.rule === undefined) {
-      const connectTimeoutMs = timeoutMs ?? this.#defaultTimeoutMs;
-      return await this.#unbound(desc).stream(desc, signal, connectTimeoutMs, header, input, contextValues);
-    }
     const deadlineMs = this.#deadlineOf(timeoutMs);
+    if (method.rule === undefined) {
+      return await this.#unbound(desc).stream(desc, signal, deadlineMs, header, input, contextValues);
+    }
     return await runStreamingCall<I, O>({
       ...this.#interception(signal, deadlineMs),
       req: { stream: true, method: desc, message: input, ...this.#request(method, header, contextValues) },

@@ -459,6 +459,13 @@ test.each(
   expect(server.seen[0]?.header).not.toHaveProperty("grpc-timeout");
 });
 
+test("a deadline by Connect's protocol is one that a timer can have", async () => {
+  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  const transport = createRestTransport({ baseUrl: server.baseUrl, onUnbound: "connect" });
+  await createClient(KitchenSink, transport).unbound({}, { timeoutMs: 2 ** 31 });
+  expect(server.seen).toMatchObject([{ header: { "connect-timeout-ms": "2147483647" } }]);
+});
+
 test("a stream by Connect's protocol has no deadline with defaultTimeoutMs: 0", async () => {
   // An EndStreamResponse of Connect.
   const end = Buffer.from([2, 0, 0, 0, 2, ...Buffer.from("{}")]);
