@@ -7,7 +7,7 @@ import type { SendFlow, SendingStream } from "./send-flow.ts";
 
 /** Receives what happens on a stream. If a method throws, the stream ends with INTERNAL_ERROR; other streams go on. */
 export interface FlowReceiver {
-  /** Called when the stream was reset with this code, by the peer or by us. */
+  /** Called when the stream was reset with this code, by the peer or else by us. */
   onReset(code: number, byPeer: boolean): void;
   /** Called when nothing is queued any more, as far as flow control is concerned. */
   onWritable(): void;
@@ -111,7 +111,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     else this.tell((receiver) => receiver.onWritable());
   }
 
-  /** Ends the stream, which the peer has reset: drops what waits and tells the receiver, which is told nothing more. */
+  /** Ends a stream that the peer has reset: drops its queue and calls the receiver for the last time. */
   receiveReset(code: number): void {
     this.#end(code, true);
   }

@@ -18,7 +18,7 @@ const { rpcs } = createRpcs(
 );
 const known = rpcs.map((rpc) => new RpcPath(rpc, protocols));
 
-/** Finds the calls that a content type stands for, at the paths of all RPCs. */
+/** Finds the calls of a content type at the paths of all RPCs. */
 function find(contentType: string): CallTarget[] {
   return known.flatMap((rpcPath) => rpcPath.find(contentType) ?? []);
 }
