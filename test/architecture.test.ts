@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { sourceFiles } from "./support/source-files.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const source = join(root, "src");
@@ -123,12 +124,6 @@ const entries: readonly string[] = [
 
 /** Longest first, so that "gateway/rest" is found before "gateway". */
 const rooms = [...new Set(arrows.flatMap(({ from, to }) => [from, ...to]))].toSorted((a, b) => b.length - a.length);
-
-function sourceFiles(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts") && !name.includes("/gen/"))
-    .toSorted();
-}
 
 function roomOf(file: string): string | undefined {
   return rooms.find((room) => file === room || file.startsWith(`${room}/`));

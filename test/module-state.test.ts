@@ -1,14 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAst } from "rolldown/parseAst";
 import { expect, test } from "vitest";
+import { sourceFiles } from "./support/source-files.ts";
 import { childrenOf, isNode, isType, type Node, nodesIn } from "../tools/plant-faults/syntax.ts";
 
 const source = join(import.meta.dirname, "../src");
-
-const sourceFiles = readdirSync(source, { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".ts") && !name.includes("/gen/"))
-  .toSorted();
 
 /** The variables of modules, by file. Those of `request.ts` are functions, assigned once in a static block. */
 const moduleVariables: Readonly<Record<string, readonly string[]>> = {
@@ -90,7 +87,7 @@ function ownerOf({ type, object, property }: Node): string[] {
   return nodesIn(object).flatMap((owner) => (typeof owner["name"] === "string" ? [owner["name"]] : ownerOf(owner)));
 }
 
-test.each(sourceFiles)("%s keeps no state in variables of the module", (file) => {
+test.each(sourceFiles(source))("%s keeps no state in variables of the module", (file) => {
   const text = readFileSync(join(source, file), "utf8");
   expect(moduleVariablesIn(text)).toEqual(moduleVariables[file] ?? []);
   expect(assignedConstantsIn(text)).toEqual(assignedConstants[file] ?? []);
