@@ -10,3 +10,4 @@ export type { OperatorLog } from "./operator-log.ts";
 export { notParsed, parsed, type ParseResult, problemsOf } from "./parse-result.ts";
 export { readTextFile, toProblem } from "./text-file.ts";
 export { type WatchedFile, watchFile } from "./watched-file.ts";
+export { withoutLineEnd } from "./without-line-end.ts";

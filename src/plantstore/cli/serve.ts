@@ -2,7 +2,6 @@ import {
   bindOptionsOf,
   type Configuration,
   flagOf,
-  logTrimmed,
   openLog,
   readConfiguration,
   settings,
@@ -43,14 +42,19 @@ export const serveCommand: Command = {
     const { [workerVariable]: isWorker, ...environment } = terminal.environment;
     const sources = sourcesOf(flags, environment);
     const configuration = readConfiguration(sources);
-    const trimmed = trimmedSettings(sources);
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);
     if (isWorker !== undefined) return await serveAsWorker(configuration);
-    if (configuration.workers > 1) return await serveWithWorkers(configuration, trimmed);
-    const own = { ...ownSignals(), serviceVersion: packageVersion(), trimmedSettings: trimmed };
-    return await serveUntilStopped(configuration, own);
+    logTrimmed(trimmedSettings(sources), configuration);
+    if (configuration.workers > 1) return await serveWithWorkers(configuration);
+    return await serveUntilStopped(configuration, { ...ownSignals(), serviceVersion: packageVersion() });
   },
 };
+
+/** Logs which settings had a line end after their value, as a secret has that was made by `echo … | base64`. */
+function logTrimmed(trimmed: readonly string[], { logLevel }: Configuration): void {
+  if (trimmed.length === 0) return;
+  openLog(logLevel).warn({ settings: trimmed }, "a line end after the value of settings was removed");
+}
 
 function printConfiguration(flags: GivenFlags, terminal: Terminal): number {
   const shown = showConfiguration(sourcesOf(flags, terminal.environment));
@@ -79,14 +83,12 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
   });
 }
 
-async function serveWithWorkers(configuration: Configuration, trimmed: readonly string[]): Promise<number> {
+async function serveWithWorkers(configuration: Configuration): Promise<number> {
   const { workers: count, logLevel, adminAddress } = configuration;
   const at = bindOptionsOf(configuration);
   // Loaded on demand, with what starts processes, which takes node 3 ms.
   const { superviseWorkers } = await import("./supervise.ts");
-  const log = openLog(logLevel);
-  logTrimmed(trimmed, log);
-  return await superviseWorkers({ count, at, adminAddress, log }).catch((reason: unknown) => {
+  return await superviseWorkers({ count, at, adminAddress, log: openLog(logLevel) }).catch((reason: unknown) => {
     throw explain(reason, configuration);
   });
 }

@@ -1,9 +1,9 @@
-import { isLoopback } from "@plantstore/operators/inputs";
+import { isLoopback, withoutLineEnd } from "@plantstore/operators/inputs";
 import { ConfigurationError } from "./configuration-error.ts";
 import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
 import { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 import { type Configuration, settings } from "./settings.ts";
-import { unwrapped, withoutLineEnd } from "./setting-text.ts";
+import { unwrapped } from "./setting-text.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 
 /** The sources of the settings; a flag takes precedence over the variable of the same setting. */
@@ -45,28 +45,27 @@ interface TextInForce {
   readonly source: string;
 }
 
-function textInForce(setting: Setting<unknown>, { environment, flags }: ConfigurationSources): TextInForce {
-  const { given, source } = givenText(setting, { environment, flags });
-  if (source.startsWith("--")) return { text: withoutLineEnd(given ?? ""), source };
-  const text = withoutLineEnd(given ?? "");
-  return text === "" ? { text: setting.fallback, source: "default" } : { text, source };
+function textInForce(setting: Setting<unknown>, sources: ConfigurationSources): TextInForce {
+  const { given, source } = givenText(setting, sources);
+  const text = withoutLineEnd(given);
+  return text === "" && source === setting.variable ? { text: setting.fallback, source: "default" } : { text, source };
 }
 
 /** Returns the text of a setting as it was given, by its flag or else by its variable. */
 function givenText(
   setting: Setting<unknown>,
   { environment, flags }: ConfigurationSources,
-): { readonly given: string | undefined; readonly source: string } {
+): { readonly given: string; readonly source: string } {
   const flag = flagOf(setting);
   const byFlag = flag === undefined ? undefined : flags[flag];
   if (byFlag !== undefined) return { given: byFlag, source: `--${flag}` };
-  return { given: environment[setting.variable], source: setting.variable };
+  return { given: environment[setting.variable] ?? "", source: setting.variable };
 }
 
 /** Returns the settings from whose texts a line end was removed, as flags or variables, in the order of the table. */
 export function trimmedSettings(sources: ConfigurationSources): readonly string[] {
   return Object.values(settings).flatMap((setting: Setting<unknown>) => {
-    const { given = "", source } = givenText(setting, sources);
+    const { given, source } = givenText(setting, sources);
     return given === withoutLineEnd(given) ? [] : [source];
   });
 }

@@ -6,6 +6,7 @@ import {
   type ParseResult,
   type WatchedFile,
   watchFile,
+  withoutLineEnd,
 } from "@plantstore/operators/inputs";
 import type { Log } from "@plantstore/operators/operations";
 import {
@@ -16,7 +17,7 @@ import {
   StoreOpenError,
 } from "../plants/index.ts";
 import { ConfigurationError, valueOf } from "./configuration-error.ts";
-import { unwrapped, withoutLineEnd } from "./setting-text.ts";
+import { unwrapped } from "./setting-text.ts";
 
 /** Where plants are stored, as a `DATABASE_URL` says. */
 export type Database = { readonly kind: "memory" } | PlantLocation;

@@ -21,6 +21,6 @@ export type { PlantServerOptions } from "./plant-server-options.ts";
 export { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 export { type Configuration, settingGroups, settings } from "./settings.ts";
 export { serveMetrics } from "./admin-server.ts";
-export { bindOptionsOf, logTrimmed, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
+export { bindOptionsOf, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
 export { type BindOptions, shareConnections, type SharedPort } from "@plantstore/gateway";
 export type { MetricFamily } from "@plantstore/gateway/metrics";

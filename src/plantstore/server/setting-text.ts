@@ -1,10 +1,5 @@
 import { notParsed, parsed, type ParseResult } from "@plantstore/operators/inputs";
 
-/** Returns a text without the one line end that `echo` and editors leave: LF or CR LF. */
-export function withoutLineEnd(text: string): string {
-  return text.replace(/\r?\n$/, "");
-}
-
 /**
  * Returns a text if nothing is wrapped around it: a file system would accept `plants.db` followed by a space, and open an
  * empty store of that name. A problem continues the sentence "PORT must …".

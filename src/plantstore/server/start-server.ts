@@ -45,8 +45,6 @@ export interface StartOptions {
    * process ask for. Default: neither is heeded.
    */
   readonly serviceVersion?: string | undefined;
-  /** Settings from whose texts a line end was removed: they are logged. */
-  readonly trimmedSettings?: readonly string[];
   /** The destination of the log; standard error by default. */
   readonly logLines?: DestinationStream;
 }
@@ -59,7 +57,6 @@ export interface StartOptions {
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
   const log = openLog(configuration.logLevel, options.logLines);
-  logTrimmed(options.trimmedSettings ?? [], log);
   await using opened = new AsyncDisposableStack();
   const certificate = await openCertificate(configuration, log);
   opened.defer(async () => certificate?.close());
@@ -109,11 +106,6 @@ export async function startServer(configuration: Configuration, options: StartOp
       log.info("stopped");
     },
   };
-}
-
-/** Logs which settings had a line end after their value, as a secret has that was made by `echo … | base64`. */
-export function logTrimmed(settings: readonly string[], log: Log): void {
-  if (settings.length > 0) log.warn({ settings }, "a line end after the value of settings was removed");
 }
 
 function openLogs(

@@ -29,6 +29,12 @@ test("check leaves nothing beside a store that nobody has open", async () => {
   expect(readdirSync(folder.path)).toEqual(["plants #1?.db"]);
 });
 
+test("check names the settings whose line end it has removed", async () => {
+  using folder = createTempFolder();
+  const err = ["a line end after the value of PORT was removed", ...good.err];
+  expect(await check(folder, { PORT: "8080\n" })).toEqual({ ...good, err });
+});
+
 test("check passes beside a server that holds the store", async () => {
   using folder = createTempFolder();
   using db = openDatabase({ file: folder.file("plants.db") });

@@ -61,6 +61,12 @@ describe("a server", () => {
   });
 });
 
+test("a server logs the settings whose line end it has removed", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder, { LOG_LEVEL: "warn\n" });
+  await server.find(/"settings":\["LOG_LEVEL"\],"msg":"a line end after the value of settings was removed"/);
+});
+
 test("a draining server is not ready, serves on until the delay is over, and ends at a second signal with exit code 1", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });

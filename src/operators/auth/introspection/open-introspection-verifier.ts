@@ -1,4 +1,11 @@
-import { type OperatorLog, notParsed, parsed, type ParseResult, watchFile } from "../../inputs/index.ts";
+import {
+  type OperatorLog,
+  notParsed,
+  parsed,
+  type ParseResult,
+  watchFile,
+  withoutLineEnd,
+} from "../../inputs/index.ts";
 import { withoutQuery } from "../fetch-text.ts";
 import { parseProviderUrl } from "../provider-url.ts";
 import type { TokenVerifier } from "../token-verifier.ts";
@@ -40,7 +47,7 @@ export async function openIntrospectionVerifier(
     limitBytes: secretLimitBytes,
     log,
     take(text) {
-      const secret = text.replace(/\r?\n$/, "");
+      const secret = withoutLineEnd(text);
       if (secret === "") return notParsed("there is no secret in it");
       clientSecret = secret;
       return parsed({});
