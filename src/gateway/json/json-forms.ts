@@ -30,6 +30,7 @@ import { printFieldMask } from "./field-mask.ts";
 import { asFieldValues, localFormOf, setOwn } from "./field-values.ts";
 import { mapToJson, refuseType, valueToJson } from "./json-elements.ts";
 import { shortEnumName } from "./names.ts";
+import { shortestFloat } from "./shortest-float.ts";
 import { printDuration, printTimestamp } from "./times.ts";
 import type { JsonForm, JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
@@ -56,8 +57,9 @@ function scalarForm(scalar: ScalarType, { int64Numbers }: JsonStyle): JsonForm {
         toJson: (value) => (value instanceof Uint8Array ? base64Encode(value) : refuseType("a Uint8Array", value)),
       };
     case ScalarType.FLOAT:
-    case ScalarType.DOUBLE:
       return { toJson: floatToJson };
+    case ScalarType.DOUBLE:
+      return { toJson: doubleToJson };
     case ScalarType.INT64:
     case ScalarType.SINT64:
     case ScalarType.SFIXED64:
@@ -69,9 +71,25 @@ function scalarForm(scalar: ScalarType, { int64Numbers }: JsonStyle): JsonForm {
   }
 }
 
+// A program may set a float to a double, of which binary messages keep the nearest float, too.
 function floatToJson(value: unknown): JsonValue {
   if (typeof value !== "number") return refuseType("a number", value);
-  return Number.isFinite(value) ? value : String(value);
+  const float = Math.fround(value);
+  return float === 0 || !Number.isFinite(float) ? doubleToJson(float) : shortestFloat(float);
+}
+
+function doubleToJson(value: unknown): JsonValue {
+  if (typeof value !== "number") return refuseType("a number", value);
+  return Number.isFinite(value) ? signedToJson(value) : String(value);
+}
+
+// Runtimes without JSON.rawJSON write 0.
+const rawWriter: JSON & { readonly rawJSON?: (text: string) => JsonObject } = JSON;
+const negativeZero: JsonValue = rawWriter.rawJSON?.("-0") ?? 0;
+
+// JSON.stringify drops the sign of zero.
+function signedToJson(value: number): JsonValue {
+  return Object.is(value, -0) ? negativeZero : value;
 }
 
 function longToText(value: unknown): string {
@@ -111,12 +129,12 @@ function plainObjectToJson(value: unknown): JsonObject {
 
 function plainValueToJson(value: unknown): JsonValue {
   if (typeof value === "string" || typeof value === "boolean" || value === null) return value;
-  if (typeof value === "number") return finite(value);
+  if (typeof value === "number") return finiteToJson(value);
   return Array.isArray(value) ? Array.from(value, plainValueToJson) : plainObjectToJson(value);
 }
 
-function finite(value: number): number {
-  if (Number.isFinite(value)) return value;
+function finiteToJson(value: number): JsonValue {
+  if (Number.isFinite(value)) return signedToJson(value);
   throw new Error("a google.protobuf.Value cannot be NaN or infinite");
 }
 
@@ -190,7 +208,7 @@ function kindToJson({ kind }: Value): JsonValue {
     case "listValue":
       return listValueToJson(kind.value);
     case "numberValue":
-      return finite(kind.value);
+      return finiteToJson(kind.value);
     case "boolValue":
     case "stringValue":
       return kind.value;

@@ -1,5 +1,12 @@
-import { create, createFileRegistry, toJsonString } from "@bufbuild/protobuf";
-import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { create, createFileRegistry, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
+import {
+  anyPack,
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorSetSchema,
+  FloatValueSchema,
+  ValueSchema,
+} from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { makeBooks } from "../../support/gateway/books.ts";
 import { anyToJson, createJsonMessageWriter, type WriteJsonOptions } from "../../../src/gateway/json/index.ts";
@@ -16,10 +23,13 @@ import { isSince } from "../../support/peer-version.ts";
 
 const messagesPerType = numRunsOf(4);
 
+// protobuf-es writes -0 as 0.
+const negativeZero = /(?<=[:[,])-0(?=[,\]}])/gu;
+
 // The text, or that there is none.
 function outcomeOf(write: () => string): string {
   try {
-    return write();
+    return write().replace(negativeZero, "0");
   } catch {
     return "refused";
   }
@@ -50,6 +60,32 @@ test
     }
   }
   expect(written).toBeGreaterThan((randomMessageTypes.length * messagesPerType) / 2);
+});
+
+test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
+  ["a float", { fFloat: Math.fround(19.99) }, '{"fFloat":19.99}'],
+  ["a float that is set to a double", { fFloat: 0.123456789012 }, '{"fFloat":0.12345679}'],
+  ["a float that is set to more than the largest", { fFloat: 1e39 }, '{"fFloat":"Infinity"}'],
+  ["a float that is set to less than the smallest", { fFloat: -1e-60 }, '{"fFloat":-0}'],
+  ["a FloatValue", { wFloat: Math.fround(0.1) }, '{"wFloat":0.1}'],
+  ["a double", { fDouble: 19.989999771118164 }, '{"fDouble":19.989999771118164}'],
+  ["a float of -0", { fFloat: -0 }, '{"fFloat":-0}'],
+  ["a double of -0", { fDouble: -0 }, '{"fDouble":-0}'],
+  ["a list with -0", { doubles: [0, -0] }, '{"doubles":[0,-0]}'],
+  ["a FloatValue of -0", { wFloat: -0 }, '{"wFloat":-0}'],
+  ["a DoubleValue of -0", { wDouble: -0 }, '{"wDouble":-0}'],
+  ["a Struct with -0", { struct: { a: -0, b: [-0] } }, '{"struct":{"a":-0,"b":[-0]}}'],
+  ["a Value of -0", { values: [create(ValueSchema, { kind: { case: "numberValue", value: -0 } })] }, '{"values":[-0]}'],
+  [
+    "an Any of a FloatValue of -0",
+    { any: anyPack(FloatValueSchema, create(FloatValueSchema, { value: -0 })) },
+    '{"any":{"@type":"type.googleapis.com/google.protobuf.FloatValue","value":-0}}',
+  ],
+])("%s is written with the fewest digits and its sign", (_name, fields, text) => {
+  const message = create(SinkSchema, fields);
+  expect(createJsonMessageWriter(SinkSchema, { registry: randomTypes })(message)).toBe(text);
+  const form = createMessageForms({ registry: randomTypes }).of(SinkSchema);
+  expect(JSON.stringify(form.toJson(message))).toBe(text);
 });
 
 test.each([255, 256, 257, 512, 600])("a list of %i items is written whole and in order", (count) => {

@@ -119,7 +119,10 @@ function rollValue(dice: Dice, field: ValueType, depth: number): unknown {
 }
 
 const longs = [0n, 1n, -1n, 7n, 9_007_199_254_740_993n, 2n ** 63n - 1n, -(2n ** 63n)] as const;
-const floats = [0, -0, 1, 1.5, -2.25, 1e21, 1e-7, 0.1, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+const odd = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+const doubles = [0, -0, 1, 1.5, -2.25, 1e21, 1e-7, 0.1, ...odd];
+// protobuf-es writes other floats with the digits of a double.
+const floats = [0, -0, 1, 1.5, -2.25, 1e10, 2 ** -9, ...odd];
 
 function rollScalar(dice: Dice, scalar: ScalarType | undefined): unknown {
   switch (scalar) {
@@ -128,8 +131,9 @@ function rollScalar(dice: Dice, scalar: ScalarType | undefined): unknown {
     case ScalarType.BYTES:
       return dice.bytes(9);
     case ScalarType.FLOAT:
-    case ScalarType.DOUBLE:
       return dice.oneOf(floats);
+    case ScalarType.DOUBLE:
+      return dice.oneOf(doubles);
     case ScalarType.STRING:
       return rollText(dice);
     case ScalarType.INT64:
@@ -175,7 +179,7 @@ function rollObject(dice: Dice, depth: number): Record<string, unknown> {
 
 function rollPlain(dice: Dice, depth: number): unknown {
   const kind = dice.roll(depth > 2 ? 5 : 7);
-  if (kind < 5) return [null, true, false, dice.oneOf(floats), rollText(dice)][kind];
+  if (kind < 5) return [null, true, false, dice.oneOf(doubles), rollText(dice)][kind];
   return kind === 5 ? rollObject(dice, depth) : Array.from({ length: dice.roll(3) }, () => rollPlain(dice, depth + 1));
 }
 
