@@ -6,7 +6,7 @@ import { bodyFrames, greenhouseCall, last, streamIds, times, trickle } from "../
 import type { MeasuredServer, ServerName } from "../support/costs/measured-server.ts";
 import { openRaw, openRawHttp2, openRawTls } from "../support/costs/raw-client.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
-import { settingFrame, windowUpdateFrame } from "../support/http2/http2-requests.ts";
+import { settingFrame, whole, windowUpdateFrame } from "../support/http2/http2-requests.ts";
 import { authorized, bearer, tokens } from "../support/server/plant-server.ts";
 
 /** What clients can make the server compute by one thing that they do. */
@@ -98,6 +98,9 @@ function post(path: string, contentType: string, body: Buffer, ...more: readonly
   const fields = ["host: x", `content-type: ${contentType}`, `content-length: ${body.byteLength}`, ...more];
   return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`, "latin1"), body]);
 }
+
+/** Octets that are read of each response, which has more of them. */
+const octetsOfEach = 40;
 
 /** The call that everything is measured by: an empty one over gRPC, whose handler does nothing. */
 export const ordinaryCall: SpentRow["run"] = onStreams("greenhouse", (id) => [
@@ -232,6 +235,19 @@ export const spentRows: readonly SpentRow[] = [
   },
   { what: "a SETTINGS frame", atMost: "8", n: 24, run: frames((n) => times(n, (i) => settingFrame(4, i))) },
   { what: "a WINDOW_UPDATE", atMost: "0.2", n: 1200, run: frames((n) => times(n, () => windowUpdateFrame(0, 1))) },
+  {
+    what: "an octet of a response that is let through alone, of up to 240 streams in turn",
+    atMost: "1",
+    n: 60 * octetsOfEach,
+    run: frames(
+      (n) => {
+        const ids = streamIds(n / octetsOfEach);
+        const windows = times(octetsOfEach * ids.length, (i) => windowUpdateFrame(ids[i % ids.length] ?? 0, 1));
+        return [...ids.map(whole), ...windows];
+      },
+      [settingFrame(4, 0)],
+    ),
+  },
   {
     what: "a frame of a kind that nobody knows",
     atMost: "0.4",

@@ -28,6 +28,8 @@ export class SendFlow {
   readonly #backlog: Backlog;
   /** Streams with bytes that wait, and when the peer last took some of each, in milliseconds of `performance.now()`. */
   readonly #waiting = new Map<SendingStream, number>();
+  /** Those of them whose own window may have room. The others are not visited, however many they are. */
+  readonly #candidates = new Set<SendingStream>();
   #window: number = windowBytesInitial;
   #final = false;
 
@@ -69,7 +71,9 @@ export class SendFlow {
   growStream(stream: SendingStream, increment: number): boolean {
     stream.sendWindow += increment;
     if (stream.sendWindow > windowBytesMax) return false;
-    if (this.#waiting.has(stream)) this.pump();
+    if (!this.#waiting.has(stream)) return true;
+    this.#candidates.add(stream);
+    this.pump();
     return true;
   }
 
@@ -82,6 +86,7 @@ export class SendFlow {
     for (const stream of streams) {
       stream.sendWindow += difference;
       if (stream.sendWindow > windowBytesMax) throw windowTooLarge();
+      if (this.#waiting.has(stream)) this.#candidates.add(stream);
     }
     this.pump();
   }
@@ -89,7 +94,10 @@ export class SendFlow {
   /** Notes that a stream has bytes that it cannot send now. @returns `false` if it never will */
   wait(stream: SendingStream, bytes: number): boolean {
     this.queuedBytes += bytes;
-    if (!this.#waiting.has(stream)) this.#waiting.set(stream, performance.now());
+    if (!this.#waiting.has(stream)) {
+      this.#waiting.set(stream, performance.now());
+      this.#candidates.add(stream);
+    }
     this.#backlog.add(bytes);
     return !this.#isHopeless(stream);
   }
@@ -108,20 +116,24 @@ export class SendFlow {
   release(stream: SendingStream, bytes: number, last: boolean): void {
     this.queuedBytes -= bytes;
     this.#backlog.remove(bytes);
-    if (last) this.#waiting.delete(stream);
-    else this.#waiting.set(stream, performance.now());
+    if (last) {
+      this.#waiting.delete(stream);
+      this.#candidates.delete(stream);
+    } else {
+      this.#waiting.set(stream, performance.now());
+    }
   }
 
   /**
    * Serves the waiting streams in turn, a frame each, until windows or socket are full. The next call resumes there.
    */
   pump(): void {
-    for (const [stream, progressAtMs] of this.#waiting) {
+    for (const stream of this.#candidates) {
       if (this.#window <= 0 || this.#output.congested) return;
+      this.#candidates.delete(stream);
       if (stream.sendWindow <= 0) continue;
-      // Moved to the end, where this same loop will find it again.
-      this.#waiting.delete(stream);
-      this.#waiting.set(stream, progressAtMs);
+      // Added at the end, where this same loop will find it again.
+      this.#candidates.add(stream);
       stream.sendNext();
     }
   }

@@ -26,6 +26,54 @@ describe("what waits to be sent", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
   });
 
+  test("sends one DATA frame for a WINDOW_UPDATE, and none without data", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abc")) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), whole(3), windowUpdateFrame(1, 1), windowUpdateFrame(3, 2), ping);
+    const sent: string[] = [];
+    await connection.readUntil(({ type, streamId, payload }) => {
+      if (type === frameType.data) sent.push(`${streamId}:${payload.toString()}`);
+      return type === frameType.ping;
+    });
+    expect(sent).toEqual(["1:a", "3:ab"]);
+  });
+
+  test("does not matter to a change of the windows where nothing waits", async () => {
+    await using engine = await startEngine({ serve: (stream) => stream.sendHeaders([statusBlock(200)], false) });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1), settingFrame(4, 100_000), ping);
+    expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
+  });
+
+  test("costs a WINDOW_UPDATE the same, however many streams wait for theirs", async () => {
+    await using engine = await startEngine();
+    using connection = await openFrames(engine.address);
+    connection.send(ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const [{ sendFlow } = expect.fail("no connection")] = engine.connections;
+    let looks = 0;
+    const streams = Array.from({ length: 250 }, () => ({
+      window: 0,
+      get sendWindow() {
+        looks++;
+        return this.window;
+      },
+      set sendWindow(bytes) {
+        this.window = bytes;
+      },
+      queuedBytes: 1000,
+      sendNext() {
+        sendFlow.release(this, sendFlow.take(this, 1), false);
+      },
+      reset: () => {},
+    }));
+    for (const stream of streams) sendFlow.wait(stream, 1000);
+    looks = 0;
+    for (const stream of streams) sendFlow.growStream(stream, 1);
+    expect(looks).toBeLessThan(10 * streams.length);
+    expect(sendFlow.queuedBytes).toBe(999 * streams.length);
+  });
+
   test("takes a single byte of room in the connection's window", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(65_537)) });
     using connection = await openFrames(engine.address);
