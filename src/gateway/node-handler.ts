@@ -61,8 +61,8 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     const urlOrProblem = readTarget(request, common, server.limits);
     const url = typeof urlOrProblem === "string" ? urlOrProblem : sent;
     const target = findTarget(server.routes, { httpMethod: request.method ?? "", target: url, common });
-    // A request that matches nothing belongs to the other server, and is passed on untouched.
-    if (target.kind === "unmatched" && target.unknown) {
+    // A request that matches nothing, or asks about the server, belongs to the other server and is passed on untouched.
+    if (url === "*" || (target.kind === "unmatched" && target.unknown)) {
       if (next !== undefined) return next();
       if (fallback !== undefined) return fallback(request, response);
     }
@@ -113,11 +113,11 @@ function readTarget(
   common: CommonHeaderFields,
   limits: Limits,
 ): string | HttpProblem {
-  const { httpVersion, url = "" } = request;
+  const { httpVersion, method = "", url = "" } = request;
   const { transferEncoding, host } = common;
   const problem = transferEncoding === null ? undefined : transferEncodingProblem(transferEncoding, httpVersion);
   const authority = ("authority" in request && request.authority) || host;
-  return problem ?? readRequestTarget(url, authority, httpVersion !== "1.0", limits);
+  return problem ?? readRequestTarget(method, url, authority, httpVersion !== "1.0", limits);
 }
 
 function toExchange(

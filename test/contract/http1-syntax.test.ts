@@ -56,6 +56,8 @@ const targetRows: readonly Row[] = [
     "the origin form": withLine("DELETE /plants/7 HTTP/1.1"),
     "the absolute form": withLine("DELETE http://x/plants/7 HTTP/1.1"),
     "HTTP/1.0 that asks for the connection to stay": ofHttp10("connection: Keep-Alive\r\n"),
+    "a later minor version": withLine("DELETE /plants/7 HTTP/1.2"),
+    "the latest minor version": withLine("DELETE /plants/7 HTTP/1.9"),
     "16 empty lines before it": withLine(`${"\r\n".repeat(16)}DELETE /plants/7 HTTP/1.1`),
   }),
   ...closes("deleted", {
@@ -67,11 +69,11 @@ const targetRows: readonly Row[] = [
     "an absolute form with a password": withLine("DELETE http://u:p@x/plants/7 HTTP/1.1"),
     "an absolute form of another scheme": withLine("DELETE ftp://x/plants/7 HTTP/1.1"),
     "a target without a slash": withLine("DELETE plants/7 HTTP/1.1"),
+    "an asterisk without OPTIONS": withLine("DELETE * HTTP/1.1"),
   }),
   ...closes(badTarget, { "a tunnel": withLine("CONNECT x:80 HTTP/1.1") }),
   ...staysOpen(refusal("the URL has a fragment"), { "a fragment": withLine("DELETE /plants/7#x HTTP/1.1") }),
   ...closes(badVersion, {
-    "HTTP/1.2": withLine("DELETE /plants/7 HTTP/1.2"),
     "HTTP/2.0 as text": withLine("DELETE /plants/7 HTTP/2.0"),
     "HTTP/0.9": "GET /plants/7\r\n\r\n",
   }),

@@ -50,7 +50,7 @@ const noFields: Interceptor = (next) => async (request) => Object.assign(await n
 
 const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_HTTP_INVALID: { sent: "HELLO\r\n\r\n" },
-  ERR_HTTP_UNSUPPORTED: { sent: "GET / HTTP/1.2\r\nhost: x\r\n\r\n" },
+  ERR_HTTP_UNSUPPORTED: { sent: "GET / HTTP/2.1\r\nhost: x\r\n\r\n" },
   ERR_URL_TOO_LONG: { sent: get(`/${"x".repeat(9_000)}`) },
   ERR_HEADER_TOO_LARGE: { sent: get("/", ["foo", "x".repeat(17_000)]) },
   ERR_REQUEST_TIMEOUT: { sent: "GET / HTTP/1.1\r\n", options: { limits: { headerTimeoutMs: 200 } } },

@@ -302,6 +302,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       { httpMethod: "GET", path: "/50%", header: [] },
       { httpMethod: "GET", path: `/${"long".repeat(3000)}`, header: [] },
       { httpMethod: "GET", path: "/beds/%zz:water", header: [] },
+      { httpMethod: "OPTIONS", path: "*", header: [] },
     ];
 
     test.each(others)("to the fallback, untouched and without asking admit: $httpMethod $path", async (request) => {

@@ -47,6 +47,15 @@ export interface EndpointAnswer {
   readonly body: string | Uint8Array;
 }
 
+/** Answers `OPTIONS *`, which asks whether the server is there (RFC 9110 §9.3.7). */
+export const serverEndpoint: Endpoint = {
+  path: "*",
+  atRoot: true,
+  httpMethods: ["OPTIONS"],
+  open: true,
+  answer: () => ({ httpStatus: 204, body: "" }),
+};
+
 /** Returns the methods that an endpoint answers, sorted as in `Allow`. */
 export function methodsOf({ httpMethods = ["GET"] }: Endpoint): readonly string[] {
   const methods = new Set(httpMethods);

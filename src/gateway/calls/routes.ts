@@ -14,7 +14,7 @@ import {
 import { quote } from "../json/index.ts";
 import { curlHint } from "../rest/index.ts";
 import type { Cors } from "./cors.ts";
-import { type Endpoint, methodsOf } from "./endpoint.ts";
+import { type Endpoint, methodsOf, serverEndpoint } from "./endpoint.ts";
 
 /** What a request asks for, by its method, path and header alone. */
 export type Target = CallTarget | EndpointTarget | Unmatched;
@@ -88,7 +88,9 @@ export function indexPaths(
 ): Routes["paths"] {
   return new PathIndex<RpcPath | EndpointTarget>([
     ...rpcs.map((rpc) => [prefix + rpc.name, new RpcPath(rpc, protocols.all)] as const),
-    ...endpoints.map((endpoint) => [fullPathOf(endpoint, prefix), targetOf(endpoint, protocols.rest)] as const),
+    ...[...endpoints, serverEndpoint].map(
+      (endpoint) => [fullPathOf(endpoint, prefix), targetOf(endpoint, protocols.rest)] as const,
+    ),
   ]);
 }
 

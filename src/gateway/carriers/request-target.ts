@@ -2,13 +2,14 @@ import { HttpProblem, urlTooLong } from "./http-problem.ts";
 import type { Limits } from "./limits.ts";
 
 /**
- * Checks what every request has: target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1).
+ * Checks what every request has: target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1). `*` is a target of OPTIONS alone.
  *
  * @param target - the request target as sent
  * @param authority - Host or :authority; `null` when absent
  * @returns the target in origin form, or what is wrong
  */
 export function readRequestTarget(
+  httpMethod: string,
   target: string,
   authority: string | null,
   authorityRequired: boolean,
@@ -20,7 +21,7 @@ export function readRequestTarget(
   } else if (!authorityGrammar.test(authority))
     return new HttpProblem("ERR_HTTP_INVALID", 400, "the Host header is not valid");
   if (target.includes("#")) return new HttpProblem("ERR_HTTP_INVALID", 400, "the URL has a fragment");
-  if (target.startsWith("/") || target === "*") return target;
+  if (target.startsWith("/") || (target === "*" && httpMethod === "OPTIONS")) return target;
   const absolute = absoluteForm.exec(target);
   if (absolute === null || !authorityGrammar.test(absolute[1] ?? ""))
     return new HttpProblem("ERR_HTTP_INVALID", 400, "the request target is not valid");

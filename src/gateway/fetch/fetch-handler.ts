@@ -44,9 +44,9 @@ export function createFetchHandler(server: Server): FetchHandler {
   };
 }
 
-function problemOf({ common, host, target }: FetchExchange, limits: Limits): HttpProblem | undefined {
+function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: Limits): HttpProblem | undefined {
   if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
-  const targetOrProblem = readRequestTarget(target, host, true, limits);
+  const targetOrProblem = readRequestTarget(httpMethod, target, host, true, limits);
   return typeof targetOrProblem === "string" ? undefined : targetOrProblem;
 }
 

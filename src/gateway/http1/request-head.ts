@@ -138,6 +138,7 @@ function readRequestLine(text: string): RequestLine | undefined {
   return {
     httpMethod: usualMethods[usualMethods.indexOf(method)] ?? method,
     target: text.slice(methodEnd + 1, versionAt),
+    // RFC 9110 §2.5: a later minor version is read as the highest one that is known.
     httpVersion: text.startsWith("0", versionAt + " HTTP/1.".length) ? "1.0" : "1.1",
   };
 }
@@ -283,7 +284,7 @@ const requestLineBytes = 64;
 
 // RFC 9112 §3: one space each, and a target without white space, control characters or bytes beyond ASCII. Every
 // registered method is in upper case (RFC 9110 §16.1.1), and none is longer than 17 characters.
-const requestLinePattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+ HTTP\/1\.[01]\r\n$/;
+const requestLinePattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+ HTTP\/1\.\d\r\n$/;
 const versionLength = " HTTP/1.1\r\n".length;
 // The same with another version of HTTP, or with none, as in HTTP/0.9.
 const versionPattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+(?: HTTP\/\d\.\d)?\r\n$/;

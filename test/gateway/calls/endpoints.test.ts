@@ -123,6 +123,29 @@ describe("an endpoint of other methods", () => {
   });
 });
 
+function admitNobody(): never {
+  throw new ConnectError("no credential", Code.Unauthenticated);
+}
+
+// A URL of Fetch has a path, and HTTP/2 resets any other method (RFC 9113 §8.3.1).
+test.each([
+  { carrier: "our HTTP/1.1", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "our HTTP/2", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "a handler in node:http", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "a handler in node:http2", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "our HTTP/1.1", httpMethod: "GET", want: 400 },
+  { carrier: "a handler in node:http", httpMethod: "DELETE", want: 400 },
+] as const)(
+  "$httpMethod * without a credential gets $want by $carrier, whatever the prefix",
+  async ({ carrier, httpMethod, want }) => {
+    for (const requestPathPrefix of ["", "/api"]) {
+      await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, requestPathPrefix, admit: admitNobody });
+      const answer = await gateway.ask(carrier, { httpMethod, path: "*", header: [] });
+      expect([answer.httpStatus, answer.body.byteLength > 0]).toEqual([want, want !== 204]);
+    }
+  },
+);
+
 test.each(["1.1", "2", "fetch"] as const)(
   "a body whose client goes away is never a whole one, HTTP: %s",
   async (version) => {

@@ -4,8 +4,8 @@ import { authorityOf, readRequestTarget } from "../../../src/gateway/carriers/re
 
 const limits = { ...defaultLimits, urlBytes: 40 };
 
-function read(target: string, authority: string | null = "localhost", required = true): unknown {
-  return readRequestTarget(target, authority, required, limits);
+function read(target: string, authority: string | null = "localhost", required = true, httpMethod = "GET"): unknown {
+  return readRequestTarget(httpMethod, target, authority, required, limits);
 }
 
 describe("the target of a request", () => {
@@ -13,7 +13,6 @@ describe("the target of a request", () => {
     { target: "/plants/7", want: "/plants/7" },
     { target: "/plants/7?x=//y", want: "/plants/7?x=//y" },
     { target: "//plants", want: "//plants" },
-    { target: "*", want: "*" },
     { target: "http://localhost/plants/7", want: "/plants/7" },
     { target: "HTTPS://localhost:8080/plants", want: "/plants" },
     { target: "http://localhost", want: "/" },
@@ -33,6 +32,16 @@ describe("the target of a request", () => {
     { name: "an absolute form whose host is none", target: "http://a,b c/x" },
   ])("is refused: $name", ({ target }) => {
     expect(read(target)).toMatchObject({ httpStatus: 400 });
+  });
+
+  test.each([
+    { httpMethod: "OPTIONS", want: "*" },
+    { httpMethod: "GET", want: { httpStatus: 400 } },
+    { httpMethod: "DELETE", want: { httpStatus: 400 } },
+  ])("may be * with OPTIONS alone: $httpMethod", ({ httpMethod, want }) => {
+    const got = read("*", "localhost", true, httpMethod);
+    if (typeof want === "string") expect(got).toBe(want);
+    else expect(got).toMatchObject(want);
   });
 
   test("may be as long as the limit, and no longer", () => {

@@ -216,9 +216,11 @@ test("whatever is taken for a request is read as node reads it", async () => {
   let [sent, taken] = [0, 0];
   const speak = async (text: string): Promise<void> => {
     const bytes = Buffer.from(text, "latin1");
-    const [ours, theirs] = await Promise.all([ourReading(bytes), nodesReading(bytes)]);
+    const [ours, theirs] = await Promise.all([ourReading(bytes), nodesReading(toKnownVersion(text))]);
     // A method that node does not know is none to it; here it is taken, and no method of ours. A target that is none is refused by those who serve a connection.
-    const unknown = ours.findIndex(({ httpMethod, target }) => !METHODS.includes(httpMethod) || !isTarget(target));
+    const unknown = ours.findIndex(
+      ({ httpMethod, target }) => !METHODS.includes(httpMethod) || !isTarget(httpMethod, target),
+    );
     const known = unknown < 0 ? ours : ours.slice(0, unknown);
     sent += 1;
     taken += known.length;
@@ -233,8 +235,13 @@ test("whatever is taken for a request is read as node reads it", async () => {
   expect(taken).toBeGreaterThanOrEqual(sent / 4);
 });
 
-function isTarget(target: string): boolean {
-  return typeof readRequestTarget(target, null, false, defaultLimits) === "string";
+// Node refuses a later minor version; RFC 9110 §2.5 has it read as the highest one that is known.
+function toKnownVersion(text: string): Buffer {
+  return Buffer.from(text.replace(/^([A-Z-]+ \S+ HTTP\/1\.)[2-9]\r$/gm, "$11\r"), "latin1");
+}
+
+function isTarget(httpMethod: string, target: string): boolean {
+  return typeof readRequestTarget(httpMethod, target, null, false, defaultLimits) === "string";
 }
 
 test.each([

@@ -43,12 +43,12 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: 
   return new HttpServer(connections, connect, () => clearInterval(clock));
 }
 
-function readTarget({ problem, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {
+function readTarget({ problem, httpMethod, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {
   if (problem !== undefined) return problem;
   const { common, httpVersion } = section;
   // The connection has bounded the bytes as sent, but many small fields cost more than their text.
   if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
-  return readRequestTarget(target, common.host, httpVersion === "1.1", limits);
+  return readRequestTarget(httpMethod, target, common.host, httpVersion === "1.1", limits);
 }
 
 // A client that has ended its side is asked each second whether it is still there, as on HTTP/2.

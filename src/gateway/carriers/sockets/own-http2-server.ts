@@ -30,7 +30,7 @@ export function createOwnHttp2Server({
           return;
         }
         const authority = head.authority ?? exchange.common.host;
-        const target = readRequestTarget(exchange.target, authority, true, limits);
+        const target = readRequestTarget(exchange.httpMethod, exchange.target, authority, true, limits);
         if (typeof target !== "string") return refuse(exchange, target);
         serve(exchange, socket);
       },
