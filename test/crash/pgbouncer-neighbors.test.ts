@@ -145,7 +145,7 @@ test.each(settings)(
 );
 
 test(
-  "what is acknowledged survives crashes of PostgreSQL although another client turns synchronous_commit off",
+  "what is acknowledged survives a SIGKILL of all of PostgreSQL although another client turns synchronous_commit off",
   { timeout },
   async () => {
     await createPlants(plants);
@@ -156,7 +156,7 @@ test(
       await load.acknowledged(1);
       await leaveOnConnections(pooler.url, "SET synchronous_commit = off");
       await load.acknowledged(500);
-      await postgres.stop("immediate");
+      await postgres.stop("kill");
       await postgres.start();
       await load.acknowledged(1);
       await load.stop();

@@ -17,6 +17,7 @@ import { Client, type ClientConfig } from "pg";
 import { byDaySql } from "../../../src/plantstore/plants/postgres/schema/by-day.ts";
 import { migrations } from "../../../src/plantstore/plants/postgres/schema/migrations.ts";
 import type { Certificate } from "../carriers/certificate.ts";
+import { killFamily } from "../process/kill-family.ts";
 import { toolsFolder } from "../process/tools-folder.ts";
 import { postgresBinaries } from "./postgres-binaries.ts";
 import { closeConnection, giveBackConnection, keepConnection, takeConnection } from "./sql-connection.ts";
@@ -37,8 +38,11 @@ export interface PostgresServer extends AsyncDisposable {
    * of the time that a migration takes; `test/plantstore/plants/postgres/migrate.test.ts` compares the two.
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
-  /** Stops it: `fast` disconnects its clients, `immediate` is a crash. */
-  stop(mode: "fast" | "immediate"): Promise<void>;
+  /**
+   * Stops it: `fast` disconnects its clients, `immediate` is a crash that it sees coming, and `kill` a SIGKILL of all of
+   * its processes.
+   */
+  stop(mode: "fast" | "immediate" | "kill"): Promise<void>;
   /** Starts it again, unless it runs. */
   start(): Promise<void>;
 }
@@ -279,11 +283,13 @@ async function runServer(
     keepConnection(folder);
   };
 
-  const stop = async (mode: "fast" | "immediate"): Promise<void> => {
+  const stop = async (mode: "fast" | "immediate" | "kill"): Promise<void> => {
     const child = server;
-    if (child === undefined || !isRunning()) return;
-    child.kill(mode === "fast" ? "SIGINT" : "SIGQUIT");
-    await Promise.all([once(child, "exit"), closeConnection(folder)]);
+    if (child?.pid === undefined || !isRunning()) return;
+    const exit = once(child, "exit");
+    if (mode === "kill") await killFamily(child.pid);
+    else child.kill(mode === "fast" ? "SIGINT" : "SIGQUIT");
+    await Promise.all([exit, closeConnection(folder)]);
   };
 
   const createSchemaWith = async (contentSql: string): Promise<string> => {
