@@ -17,7 +17,7 @@ export async function importPlants(
 ): Promise<ImportCounts> {
   await using running = await database.startImport(options);
   const all = { added: 0, present: 0, deleted: 0 };
-  for await (const ids of readIds(text)) {
+  for await (const ids of readIds(text, running.batchMax)) {
     const counts = await running.add(ids);
     all.added += counts.added;
     all.present += counts.present;

@@ -21,6 +21,7 @@ export function withNamedFaults(
     startImport: (options) =>
       database.startImport(options).then(
         (running): PlantImport => ({
+          batchMax: running.batchMax,
           add: (ids) => running.add(ids).catch(fail),
           [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
         }),

@@ -35,7 +35,9 @@ export interface ImportOptions {
 
 /** An import in progress: ids are added batch by batch. */
 export interface PlantImport extends AsyncDisposable {
-  /** Stores one batch in one transaction, durably. Repeating a batch changes nothing. */
+  /** The most ids to add at a time. */
+  readonly batchMax: number;
+  /** Stores one batch durably. If that fails, part of it may be stored; repeating a batch changes nothing. */
   add(ids: readonly bigint[] | BigInt64Array): Promise<ImportCounts>;
 }
 

@@ -3,10 +3,6 @@ export class BadLine extends Error {
   override readonly name = "BadLine";
 }
 
-// The most ids in a batch. A batch is one transaction: long enough to share its commit, and short enough for a server
-// to keep deleting meanwhile.
-const batchMax = 10_000;
-
 // The longest line that is looked at, in characters: -9223372036854775808 has 20.
 const lineMax = 64;
 
@@ -20,12 +16,12 @@ const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 const byteOrderMark = "\u00ef\u00bb\u00bf";
 
 /**
- * Reads text with one id per line, in batches. Lines end with LF or CRLF, the last one perhaps without; empty lines are
+ * Reads text with one id per line, in batches of at most `batchMax` ids. Lines end with LF or CRLF, the last one perhaps without; empty lines are
  * skipped.
  *
  * @throws BadLine at the first line that is not a canonical int64. Earlier ids of its batch are not yielded.
  */
-export async function* readIds(text: AsyncIterable<Uint8Array>): AsyncGenerator<BigInt64Array> {
+export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number): AsyncGenerator<BigInt64Array> {
   let ids = new BigInt64Array(batchMax);
   let count = 0;
   let lineNumber = 0;

@@ -79,11 +79,11 @@ test("import stops at a line that is no id, naming it, with nothing stored", asy
 
 test("import says how far it has come when it has to stop", async () => {
   using folder = createTempFolder();
-  const ids = Array.from({ length: 10_000 }, (_, i) => i);
+  const ids = Array.from({ length: 250_000 }, (_, i) => i);
   const { err } = await runCommand(["import"], await makeStore(folder), [...ids, 10_000, "x"].join("\n"));
   expect(err).toEqual([
-    expect.stringMatching(/^stopped after \d+\.\d s; the first 10,000 ids are imported$/),
-    expect.stringContaining("line 10002 is not the id of a plant"),
+    expect.stringMatching(/^stopped after \d+\.\d s; the first 250,000 ids are imported$/),
+    expect.stringContaining("line 250002 is not the id of a plant"),
   ]);
 });
 

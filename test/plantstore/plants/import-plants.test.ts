@@ -1,11 +1,21 @@
 import { describe, expect, test } from "vitest";
 import { importPlants } from "../../../src/plantstore/plants/import-plants.ts";
+import type { ImportOptions, PlantDatabase, PlantImport } from "../../../src/plantstore/plants/plant-database.ts";
 import { openDatabase } from "../../../src/plantstore/plants/sqlite/database.ts";
 import { openSqliteStore } from "../../../src/plantstore/plants/sqlite/store.ts";
 import { openSqliteDatabase } from "../../../src/plantstore/plants/sqlite/plant-database.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
+
+/** The database of a file, with batches of 10,000 ids. */
+async function openInBatches(file: string): Promise<PlantDatabase> {
+  const database = await openSqliteDatabase(file);
+  const startImport = async (options?: ImportOptions): Promise<PlantImport> => {
+    return { ...(await database.startImport(options)), batchMax: 10_000 };
+  };
+  return { ...database, startImport };
+}
 
 async function* textOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield Buffer.from(chunk);
@@ -15,7 +25,7 @@ describe("importing plants", () => {
   test("adds up its batches, and reports each once it is durable", async () => {
     using folder = createTempFolder();
     openDatabase({ file: folder.file("plants.db") }).close();
-    await using database = await openSqliteDatabase(folder.file("plants.db"));
+    await using database = await openInBatches(folder.file("plants.db"));
     const text = Array.from({ length: 12_000 }, (_, i) => `${i % 11_000}\n`).join("");
     const batches: unknown[] = [];
     const onBatch = (ids: number): void => void batches.push([ids, plantsIn(folder.file("plants.db")).length]);
@@ -34,7 +44,7 @@ describe("importing plants", () => {
     const ids = [1n, 2n, 15_000n, 20_500n];
     await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
     await store.close();
-    await using database = await openSqliteDatabase(file);
+    await using database = await openInBatches(file);
     const lines = Array.from({ length: 21_000 }, (_, i) => `${i}\n`).join("");
     const present = 20_996;
     await expect(importPlants(database, textOf(lines))).resolves.toEqual({ present, added: 0, deleted: 4 });
@@ -47,7 +57,7 @@ describe("importing plants", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file }).close();
-    await using database = await openSqliteDatabase(file);
+    await using database = await openInBatches(file);
     const lines = Array.from({ length: 15_000 }, (_, i) => `${i}\n`);
     const bad = importPlants(database, textOf(lines.join(""), "oak\n"));
     await expect(bad).rejects.toThrow('line 15001 is not the id of a plant: "oak"');

@@ -2,10 +2,12 @@ import { array, assert, asyncProperty, bigInt, integer, oneof, stringMatching } 
 import { describe, expect, test } from "vitest";
 import { BadLine, readIds } from "../../../src/plantstore/plants/read-ids.ts";
 
+const batchMax = 10_000;
+
 /** Reads the text, cut after every `size` bytes. */
 async function read(text: string, size = Number.POSITIVE_INFINITY): Promise<bigint[]> {
   const ids: bigint[] = [];
-  for await (const batch of readIds(chunksOf(Buffer.from(text), size))) ids.push(...batch);
+  for await (const batch of readIds(chunksOf(Buffer.from(text), size), batchMax)) ids.push(...batch);
   return ids;
 }
 
@@ -59,7 +61,7 @@ describe("reading ids", () => {
   });
 
   test("yields no batch without an id", async () => {
-    await expect(readIds(chunksOf(Buffer.from("\n\r\n"), 1)).next()).resolves.toMatchObject({ done: true });
+    await expect(readIds(chunksOf(Buffer.from("\n\r\n"), 1), batchMax).next()).resolves.toMatchObject({ done: true });
   });
 
   test("does not wait for the end of a line that has none", async () => {
@@ -69,7 +71,7 @@ describe("reading ids", () => {
       while (chunks++ < 1_000) yield Buffer.alloc(64, "7");
     }
     const reading = (async () => {
-      for await (const ids of readIds(endless())) expect(ids).toEqual([]);
+      for await (const ids of readIds(endless(), batchMax)) expect(ids).toEqual([]);
     })();
     await expect(reading).rejects.toThrow(/^line 1 is not the id of a plant: "7{64}…"$/);
     expect(chunks).toBe(2);
@@ -79,7 +81,7 @@ describe("reading ids", () => {
     const text = `${"5\n".repeat(10_000)}${"6\n".repeat(10)}x\n`;
     const seen: bigint[] = [];
     const reading = (async () => {
-      for await (const ids of readIds(chunksOf(Buffer.from(text), 1_000))) seen.push(...ids);
+      for await (const ids of readIds(chunksOf(Buffer.from(text), 1_000), batchMax)) seen.push(...ids);
     })();
     await expect(reading).rejects.toThrow("line 10011 is not the id of a plant");
     expect(seen).toEqual(Array<bigint>(10_000).fill(5n));

@@ -1,33 +1,42 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ImportCounts, ImportOptions, PlantImport } from "../plant-database.ts";
+import type { ImportOptions, PlantImport } from "../plant-database.ts";
 import { lockGapMs, runInTransaction } from "./transaction.ts";
 
 // The longest wait for the lock, in milliseconds: nobody waits for an import, and a busy server lets it in at times.
 const lockTimeoutMs = 60_000;
+
+// Ids that are sorted together, 2 MB. Random ids are spread over all pages of the table. In ascending order, each
+// transaction writes the pages of one stretch instead of a page per id: 5 million take a quarter of the CPU.
+const batchMax = 250_000;
+
+// Ids in a transaction: long enough to share its commit, and short enough for a server to delete in between.
+const transactionMax = 10_000;
 
 /** Starts an import into a file that a server may be using at the same time. The import owns the connection. */
 export function startImport(db: DatabaseSync, options: ImportOptions): PlantImport {
   const wasDeleted = options.restore === true ? neverDeleted : followDeletions(db);
   const insert = db.prepare("INSERT OR IGNORE INTO plants (id) VALUES (?)");
 
-  const add = (ids: readonly bigint[] | BigInt64Array): ImportCounts => {
-    const isDeleted = wasDeleted();
-    let added = 0;
-    let deleted = 0;
-    for (const id of ids) {
-      if (isDeleted(id)) deleted++;
-      else if (insert.run(id).changes === 1n) added++;
-    }
-    return { added, deleted, present: ids.length - added - deleted };
-  };
-
   return {
+    batchMax,
     add: async (ids) => {
-      const counts = runInTransaction(db, () => add(ids), lockTimeoutMs);
-      // Gives a server the chance to take the lock.
-      await sleep(lockGapMs);
-      return counts;
+      const sorted = new BigInt64Array(ids).toSorted();
+      let added = 0;
+      let deleted = 0;
+      const addPart = (part: BigInt64Array): void => {
+        const isDeleted = wasDeleted();
+        for (const id of part) {
+          if (isDeleted(id)) deleted++;
+          else if (insert.run(id).changes === 1n) added++;
+        }
+      };
+      for (let at = 0; at < sorted.length; at += transactionMax) {
+        runInTransaction(db, () => addPart(sorted.subarray(at, at + transactionMax)), lockTimeoutMs);
+        // Gives a server the chance to take the lock.
+        await sleep(lockGapMs);
+      }
+      return { added, deleted, present: sorted.length - added - deleted };
     },
     [Symbol.asyncDispose]: async () => db.close(),
   };

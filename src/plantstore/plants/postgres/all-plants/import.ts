@@ -33,6 +33,9 @@ const insert = ({ plants }: StoreSchema): string => `
 // Half of the work of an INSERT, but all or nothing: it fails at the first id that is there.
 const copy = ({ plants }: StoreSchema): string => `COPY ${plants} (id) FROM STDIN (FORMAT binary)`;
 
+// A batch is one transaction: long enough to share its commit, and short enough to hold no lock for long.
+const batchMax = 10_000;
+
 // The SQLSTATEs of a COPY that failed because of other transactions, the server or the connection.
 const faultsOfOthers = /^(?:08|40|53|57)/;
 
@@ -43,6 +46,7 @@ export function startImport(session: Session, schema: StoreSchema, { restore = f
   const target = { session, schema };
   let isAllNew = true;
   return {
+    batchMax,
     add: async (ids) => {
       const counts = await addBatch(target, ids, restore, isAllNew);
       // What is there, or was deleted, mostly comes in a row.
