@@ -1,7 +1,8 @@
-import { statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../store-health.ts";
+import { type ChangeInPlace, ChangesInPlace } from "./changes-in-place.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";
 
@@ -26,35 +27,81 @@ const locksGone: StoreProblem = {
   isTemporary: false,
 };
 
+const changedInPlace: Readonly<Record<ChangeInPlace, StoreProblem>> = {
+  "file-written": {
+    text: "another program, such as cp, has written to the file; run plantstore restore with a backup",
+    isTemporary: false,
+    needsOperator: true,
+  },
+  "log-cut": {
+    text: "its write-ahead log was truncated or overwritten; a restart may bring back plants whose deletion was acknowledged",
+    isTemporary: false,
+    needsOperator: true,
+  },
+};
+
 /**
- * Returns a function that checks whether an open file, its write-ahead log and its -shm file are still the files of
- * these names, and returns what is wrong otherwise; it does not throw. Commits to a file that was moved, replaced or
- * deleted are lost with the next start, and so is whatever only the log contains.
- *
- * If the name of the log is free, the function first copies the content of the log, which is still open, into the file.
- *
- * @param lockTimeoutMs - how long to wait for other connections that still read older content
- * @throws when the file or its log does not exist to begin with
+ * Checks whether an open file, its write-ahead log and its -shm file are still the files of these names, and have been
+ * changed by SQLite alone. Commits to a file that was moved, replaced or deleted are lost with the next start, and so is
+ * whatever only the log contains. Commits to a file or log that another program has changed may damage it.
  */
-export function watchFileIdentity(
-  file: string,
-  db: DatabaseSync,
-  lockTimeoutMs: number = lockTimeoutMsDefault,
-): () => StoreProblem | undefined {
-  // SQLite opens the log at the first read.
-  db.prepare("SELECT count(*) FROM sqlite_schema").get();
-  const whereFile = watchName(resolve(file));
-  // SQLite puts the log next to the real file, even when it was opened through a link.
-  const realPath = db.location() ?? resolve(file);
-  const whereLog = watchName(`${realPath}-wal`);
-  const whereLocks = watchName(`${realPath}-shm`);
-  return () => {
-    if (whereFile() !== "in-place") return fileGone;
-    const log = whereLog();
-    if (log === "in-place") return whereLocks() === "in-place" ? undefined : locksGone;
+export class FileIdentity {
+  readonly #db: DatabaseSync;
+  readonly #lockTimeoutMs: number;
+  readonly #file: Place;
+  readonly #log: Place;
+  readonly #locks: Place;
+  readonly #changes: ChangesInPlace;
+  /** A second connection, which cannot write. */
+  readonly #reader: DatabaseSync;
+
+  /**
+   * @param lockTimeoutMs - how long to wait for other connections that still read older content
+   * @throws when the file or its log does not exist to begin with
+   */
+  constructor(file: string, db: DatabaseSync, lockTimeoutMs: number = lockTimeoutMsDefault) {
+    this.#db = db;
+    this.#lockTimeoutMs = lockTimeoutMs;
+    // SQLite opens the log at the first read. The index of a log that was left says that a checkpoint was broken off,
+    // until there is one.
+    db.exec("SELECT 1 FROM sqlite_schema; PRAGMA wal_checkpoint(PASSIVE)");
+    this.#file = new Place(resolve(file));
+    // SQLite puts the log next to the real file, even when it was opened through a link.
+    const realPath = db.location() ?? resolve(file);
+    this.#log = new Place(`${realPath}-wal`);
+    this.#locks = new Place(`${realPath}-shm`);
+    this.#changes = new ChangesInPlace(realPath, () => statSync(realPath));
+    this.#reader = new DatabaseSync(realPath, { readOnly: true });
+    this.#reader.exec("SELECT 1 FROM sqlite_schema");
+  }
+
+  /**
+   * Returns what is wrong. If the name of the log is free, the content of the log, which is still open, is first copied
+   * into the file.
+   *
+   * @throws the error of the system when the log cannot be read
+   */
+  findProblem(): StoreProblem | undefined {
+    const file = this.#file.find();
+    if (typeof file === "string") return fileGone;
+    const log = this.#log.find();
     // Another log of this name belongs to another process, and two must not share the file.
-    return log === "missing" && bringLogIntoFile(db, lockTimeoutMs) ? logSaved : logLost;
-  };
+    if (log === "other") return logLost;
+    if (log === "missing") return bringLogIntoFile(this.#db, this.#lockTimeoutMs) ? logSaved : logLost;
+    if (typeof this.#locks.find() === "string") return locksGone;
+    const change = this.#changes.find(file, log.size);
+    return change && changedInPlace[change];
+  }
+
+  /** Closes the connection. If the file or its log was changed in place, the log is not copied into the file any more. */
+  close(): void {
+    // The last connection that closes copies the log, unless it cannot write.
+    const isChanged = this.#changes.found !== undefined;
+    if (!isChanged) this.#reader.close();
+    this.#db.close();
+    if (isChanged) this.#reader.close();
+    this.#changes.close();
+  }
 }
 
 /**
@@ -62,31 +109,40 @@ export function watchFileIdentity(
  * was taken away meanwhile is not durable.
  */
 export function onlyWhileSameFile(
-  findPlaceProblem: () => StoreProblem | undefined,
+  identity: Pick<FileIdentity, "findProblem">,
   deleteBatch: (batch: DeleteBatch) => BatchResult,
 ): (batch: DeleteBatch) => BatchResult {
   return (batch) => {
-    const before = findPlaceProblem();
+    const before = identity.findProblem();
     if (before !== undefined) return { kind: "nothing-done", problem: before, outcomes: [], otherEnds: [] };
     const result = deleteBatch(batch);
-    const after = findPlaceProblem();
+    const after = identity.findProblem();
     return after === undefined ? result : { kind: "unknown", problem: after, outcomes: [], otherEnds: [] };
   };
 }
 
-function watchName(path: string): () => "in-place" | "missing" | "other" {
-  const opened = statSync(path);
-  return () => {
+/** A name in a folder, and the file that was there. */
+class Place {
+  readonly #path: string;
+  readonly #opened: Stats;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#opened = statSync(path);
+  }
+
+  /** Returns the `stat` of the file if it is still there. */
+  find(): Stats | "missing" | "other" {
     try {
-      const found = statSync(path, { throwIfNoEntry: false });
+      const found = statSync(this.#path, { throwIfNoEntry: false });
       if (found === undefined) return "missing";
       // No test can tell: an inode of that number elsewhere takes a copy of the whole file system, mounted in its place.
-      return found.ino === opened.ino && found.dev === opened.dev ? "in-place" : "other";
+      return found.ino === this.#opened.ino && found.dev === this.#opened.dev ? found : "other";
     } catch {
       // The name no longer leads to the file: a folder is not readable, or a link is broken.
       return "other";
     }
-  };
+  }
 }
 
 /** Copies the log into the file, and returns whether the file now durably contains everything that was committed. */

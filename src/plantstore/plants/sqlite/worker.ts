@@ -6,14 +6,14 @@ import { availableParallelism } from "node:os";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreProblem } from "../store-health.ts";
-import { deletionsKeptMsDefault } from "../retention.ts";
+import { deletionsKeptMsDefault, retentionIntervalMs } from "../retention.ts";
 import { lastedSince, type Upkeep } from "../upkeep.ts";
 import { Alertness } from "./alertness.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { DropPace } from "./drop-pace.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
-import { onlyWhileSameFile, watchFileIdentity } from "./file-identity.ts";
+import { FileIdentity, onlyWhileSameFile } from "./file-identity.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
 import { runInTransaction } from "./transaction.ts";
@@ -41,7 +41,7 @@ if (work !== undefined) serve(work, first.options, port);
 /** The functions that are prepared once the file is open. */
 interface Work {
   readonly db: DatabaseSync;
-  readonly findPlaceProblem: () => StoreProblem | undefined;
+  readonly identity: FileIdentity;
   readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
   readonly dropOldDeletions: (nowMs: number) => number;
 }
@@ -54,10 +54,10 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
       onUpkeep({ kind: "migrated", from, to, lastedMs: lastedSince(begunMs) }),
     );
     const runBatch = prepareDeleteBatch(db, options.lockTimeoutMs);
-    const findPlaceProblem = watchFileIdentity(options.file, db, options.lockTimeoutMs);
-    const deleteBatch = onlyWhileSameFile(findPlaceProblem, runBatch);
+    const identity = new FileIdentity(options.file, db, options.lockTimeoutMs);
+    const deleteBatch = onlyWhileSameFile(identity, runBatch);
     const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault, onUpkeep);
-    return { db, findPlaceProblem, deleteBatch, dropOldDeletions };
+    return { db, identity, deleteBatch, dropOldDeletions };
   } catch (fault) {
     reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
     return undefined;
@@ -66,7 +66,7 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
 
 /** Answers questions until it is told to close, and drops old records while there are none. */
 function serve(
-  { db, findPlaceProblem, deleteBatch, dropOldDeletions }: Work,
+  { db, identity, deleteBatch, dropOldDeletions }: Work,
   { lockTimeoutMs }: DatabaseOptions,
   questions: MessagePort,
 ): void {
@@ -85,7 +85,8 @@ function serve(
 
   function dropSlice(): void {
     const begunMs = performance.now();
-    const dueMs = dropOldDeletions(Date.now());
+    // A problem of the file is reported by the next batch or try to write.
+    const dueMs = identity.findProblem() === undefined ? dropOldDeletions(Date.now()) : retentionIntervalMs;
     const nowMs = performance.now();
     pace.dropped(nowMs - begunMs, dueMs, nowMs);
   }
@@ -96,9 +97,9 @@ function serve(
         pace.deleted(question.batch.ids.length);
         return reply({ kind: "deleted", result: deleteBatch(question.batch) });
       case "try-to-write":
-        return reply({ kind: "tried", problem: findPlaceProblem() ?? tryToWrite(db, lockTimeoutMs) });
+        return reply({ kind: "tried", problem: identity.findProblem() ?? tryToWrite(db, lockTimeoutMs) });
       case "close":
-        return db.close();
+        return identity.close();
       case "open":
         throw new Error("the file is open already");
       default:

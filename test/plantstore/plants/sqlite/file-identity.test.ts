@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../../src/plantstore/plants/sqlite/database.ts";
 import { type DeleteBatch, prepareDeleteBatch } from "../../../../src/plantstore/plants/sqlite/delete-batch.ts";
-import { onlyWhileSameFile, watchFileIdentity } from "../../../../src/plantstore/plants/sqlite/file-identity.ts";
+import { FileIdentity, onlyWhileSameFile } from "../../../../src/plantstore/plants/sqlite/file-identity.ts";
 import { openSqliteStore } from "../../../../src/plantstore/plants/sqlite/store.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { plantsIn } from "../../../support/plants/sqlite-file.ts";
@@ -161,16 +161,16 @@ describe("a file whose write-ahead log is taken away", () => {
     const file = folder.file("plants.db");
     createFile(file);
     const db = openDatabase({ file });
-    const findPlaceProblem = watchFileIdentity(file, db, 50);
+    const identity = new FileIdentity(file, db, 50);
     const deleteBatch = prepareDeleteBatch(db);
     const reader = new DatabaseSync(file);
     reader.exec("BEGIN; SELECT count(*) FROM plants");
     expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed", outcomes: [true] });
     rmSync(`${file}-wal`);
-    expect(findPlaceProblem()).toEqual({ text: lost, isTemporary: false, needsOperator: true });
+    expect(identity.findProblem()).toEqual({ text: lost, isTemporary: false, needsOperator: true });
     reader.close();
-    expect(findPlaceProblem()).toEqual({ text: saved, isTemporary: false });
-    db.close();
+    expect(identity.findProblem()).toEqual({ text: saved, isTemporary: false });
+    identity.close();
   });
 
   test.each([
@@ -185,9 +185,9 @@ describe("a file whose write-ahead log is taken away", () => {
     const file = folder.file("plants.db");
     // A new file, which has no log yet.
     const db = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } });
-    const findPlaceProblem = watchFileIdentity(file, db);
+    const identity = new FileIdentity(file, db);
     const deleteWherever = prepareDeleteBatch(db);
-    const deleteBatch = onlyWhileSameFile(findPlaceProblem, (batch) => {
+    const deleteBatch = onlyWhileSameFile(identity, (batch) => {
       const result = deleteWherever(batch);
       take(file);
       return result;
@@ -196,6 +196,6 @@ describe("a file whose write-ahead log is taken away", () => {
     // The next one finds it before it writes.
     expect(deleteBatch(batchOf(2n))).toEqual({ kind: "nothing-done", problem, outcomes: [], otherEnds: [] });
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);
-    db.close();
+    identity.close();
   });
 });

@@ -378,16 +378,29 @@ describe("an SQLite store", () => {
 
 // What comes of it is in docs/operations.md: the server ends with exit code 74, or waits for an operator.
 describe("an SQLite store that cannot go on", () => {
-  test.each<{ name: string; spoil: (file: string) => void; problem: string; needsRestart: boolean }>([
+  test.each<{
+    name: string;
+    isSpoiltBefore?: boolean;
+    spoil: (file: string) => void;
+    problem: string;
+    needsRestart: boolean;
+  }>([
     {
       name: "its file is damaged",
+      isSpoiltBefore: true,
       spoil: (file) => {
         const bytes = readFileSync(file);
-        // All but the page that says what is where.
-        writeFileSync(file, bytes.fill(0xff, 4_096));
+        // All but the first page of each table and index.
+        writeFileSync(file, bytes.fill(0xff, 8 * 4_096));
       },
       problem: "the file is damaged",
       needsRestart: true,
+    },
+    {
+      name: "its file is overwritten",
+      spoil: (file) => writeFileSync(file, readFileSync(file)),
+      problem: "another program, such as cp, has written to the file; run plantstore restore with a backup",
+      needsRestart: false,
     },
     {
       name: "its -shm file is deleted",
@@ -417,20 +430,24 @@ describe("an SQLite store that cannot go on", () => {
       problem: "the file was moved, replaced or deleted",
       needsRestart: false,
     },
-  ])("because $name: needs a restart is $needsRestart", async ({ spoil, problem, needsRestart }) => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 5_000n } })).close();
-    const store = await openSqliteStore({ file });
-    expect(store.needsRestart).toBe(false);
-    spoil(file);
-    await refusalOf(store.delete(4_000n, deleteCall()));
-    expect({ problem: store.problem, needsRestart: store.needsRestart }).toEqual({
-      problem: `${file}: ${problem}`,
-      needsRestart,
-    });
-    await store.close();
-  });
+  ])(
+    "because $name: needs a restart is $needsRestart",
+    async ({ isSpoiltBefore = false, spoil, problem, needsRestart }) => {
+      using folder = createTempFolder();
+      const file = folder.file("plants.db");
+      await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 5_000n } })).close();
+      if (isSpoiltBefore) spoil(file);
+      const store = await openSqliteStore({ file });
+      expect(store.needsRestart).toBe(false);
+      if (!isSpoiltBefore) spoil(file);
+      await refusalOf(store.delete(4_000n, deleteCall()));
+      expect({ problem: store.problem, needsRestart: store.needsRestart }).toEqual({
+        problem: `${file}: ${problem}`,
+        needsRestart,
+      });
+      await store.close();
+    },
+  );
 
   test("because its thread has ended is no fault of the process, even while the thread was asked", async () => {
     using folder = createTempFolder();
