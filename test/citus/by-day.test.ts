@@ -5,7 +5,7 @@ import {
 } from "../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
 import { spreadByDaySql, spreadDays } from "../../src/plantstore/plants/postgres/citus/by-day.ts";
 import { distribute } from "../../src/plantstore/plants/postgres/citus/distribute.ts";
-import { migrations } from "../../src/plantstore/plants/postgres/schema/migrations.ts";
+import { tablesSql } from "../../src/plantstore/plants/postgres/schema/tables.ts";
 import { readServerUrl } from "../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../src/plantstore/plants/postgres/server/session.ts";
 import { openPostgresStore } from "../../src/plantstore/plants/postgres/store.ts";
@@ -40,12 +40,10 @@ async function createStore(): Promise<string> {
   return url;
 }
 
-/** A store that the release before has spread. */
-async function createStoreBefore(): Promise<string> {
+/** A store that is spread and not divided, as where PostgreSQL was too new for that. */
+async function createUndividedStore(): Promise<string> {
   const url = await cluster.createSchema();
-  for (const { sql, index } of migrations)
-    await runSql(url, `${sql}; ${index?.create(index.table).replace("CONCURRENTLY", "") ?? ""}`);
-  await runSql(url, `UPDATE plantstore_schema SET version = ${migrations.length}`);
+  await runSql(url, tablesSql(false));
   const { session } = await openCitusSession(url);
   await distribute(session, schemaOf(session));
   await session.close();
@@ -257,8 +255,8 @@ describe("records by day on Citus", () => {
 });
 
 describe("dividing records by day on Citus", () => {
-  test("lets servers of the release before delete, with their keys, and uses no number again", async () => {
-    const url = await createStoreBefore();
+  test("lets servers delete, with their keys, and uses no number again", async () => {
+    const url = await createUndividedStore();
     const store = await openPostgresStore({ url });
     const { session, citus } = await openCitusSession(url);
     expect(citus.placement.days).toBeUndefined();
@@ -294,7 +292,7 @@ describe("dividing records by day on Citus", () => {
   test.each([1, 2, 3])(
     "goes on where it was interrupted after step %i, and servers delete meanwhile",
     async (steps) => {
-      const url = await createStoreBefore();
+      const url = await createUndividedStore();
       for (const sql of spreadByDaySql.slice(0, steps)) await runSql(url, sql);
       const store = await openPostgresStore({ url });
       const deleting = ids.map((id) => store.delete(id, deleteCall(id < 10n ? { idempotencyKey: `key-${id}` } : {})));
@@ -312,7 +310,7 @@ describe("dividing records by day on Citus", () => {
   );
 
   test("keeps privileges, and gives nobody else any", async () => {
-    const url = await createStoreBefore();
+    const url = await createUndividedStore();
     await runSql(url, "GRANT SELECT ON deletions TO PUBLIC");
     await migratePostgres(url);
     const granted = await runSql(
@@ -323,7 +321,7 @@ describe("dividing records by day on Citus", () => {
   });
 
   test("names what would go on with one partition alone, also on the shards", async () => {
-    const url = await createStoreBefore();
+    const url = await createUndividedStore();
     await runSql(url, "CREATE VIEW audit AS SELECT plant_id FROM deletions");
     await expect(migratePostgres(url)).rejects.toThrow(/drop the view or rule audit, and create that again/);
     await runSql(url, "DROP VIEW audit");

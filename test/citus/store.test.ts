@@ -9,7 +9,7 @@ import {
   migratePostgres,
   openPostgresDatabase,
 } from "../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
-import { migrations } from "../../src/plantstore/plants/postgres/schema/migrations.ts";
+import { tablesSql } from "../../src/plantstore/plants/postgres/schema/tables.ts";
 import { AnsweredByKey } from "../../src/plantstore/plants/postgres/delete/answered-by-key.ts";
 import { deleteTimeouts, openPostgresStore } from "../../src/plantstore/plants/postgres/store.ts";
 import { collect } from "../support/collect.ts";
@@ -39,11 +39,7 @@ async function plantsIn(url: string): Promise<bigint[]> {
 
 /** Makes the tables of a store that Citus has not spread yet. */
 async function makeTables(url: string): Promise<void> {
-  for (const { sql, index } of migrations) {
-    await runSql(url, sql);
-    if (index) await runSql(url, index.create(index.table));
-  }
-  await runSql(url, `UPDATE plantstore_schema SET version = ${migrations.length}`);
+  await runSql(url, tablesSql(false));
 }
 
 /** Deletes plants without waiting for any lock, and returns the fate of each that was there. */

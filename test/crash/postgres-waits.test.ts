@@ -5,12 +5,13 @@ import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { migratePlants, openPlantStore } from "../../src/plantstore/plants/index.ts";
+import { openPlantStore } from "../../src/plantstore/plants/index.ts";
+import { migratePostgres } from "../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
 import { repeatWhileRefused } from "../../src/plantstore/plants/postgres/server/repeat-while-refused.ts";
 import { readServerUrl } from "../../src/plantstore/plants/postgres/server/server-url.ts";
-import { migrations } from "../../src/plantstore/plants/postgres/schema/migrations.ts";
 import { Session } from "../../src/plantstore/plants/postgres/server/session.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
+import { createSchemaOfVersion, laterSteps } from "../support/plants/later-steps.ts";
 import { startPostgresProxy } from "../support/plants/postgres-proxy.ts";
 import {
   openClient,
@@ -102,13 +103,11 @@ test(
 );
 
 test("a migration says what it waits for, and again every few seconds", { timeout }, async () => {
-  const url = await server.createSchema();
   // The next step locks the records.
-  for (const { sql } of migrations.slice(0, 2)) await runSql(url, sql);
-  await runSql(url, "UPDATE plantstore_schema SET version = 2");
+  const url = await createSchemaOfVersion(server, 1);
   const reader = await openClient(url, "BEGIN; SELECT FROM deletions");
   const toldAtMs: number[] = [];
-  const running = migratePlants({ kind: "postgres", url }, () => void toldAtMs.push(performance.now()));
+  const running = migratePostgres(url, () => void toldAtMs.push(performance.now()), laterSteps);
   await expect.poll(() => toldAtMs.length).toBeGreaterThan(1);
   const [first = 0, second = 0] = toldAtMs;
   expect(second - first).toBeGreaterThan(4_000);
@@ -117,16 +116,14 @@ test("a migration says what it waits for, and again every few seconds", { timeou
 });
 
 test("a migration that waits for another one goes on looking, at most ten times a second", { timeout }, async () => {
-  const url = await server.createSchema();
-  await migratePlants({ kind: "postgres", url });
-  await runSql(url, "UPDATE plantstore_schema SET version = version - 1");
+  const url = await createSchemaOfVersion(server, 1);
   const other = await openClient(url, "BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
   const connectedAtMs: number[] = [];
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
     connectedAtMs.push(performance.now());
     client.pipe(upstream).pipe(client);
   });
-  const running = migratePlants({ kind: "postgres", url: url.replace(server.socketFolder, proxy.socketFolder) });
+  const running = migratePostgres(url.replace(server.socketFolder, proxy.socketFolder), undefined, laterSteps);
   // One to work on, and one for each look.
   await expect.poll(() => connectedAtMs.length).toBeGreaterThan(5);
   expect((connectedAtMs[5] ?? 0) - (connectedAtMs[1] ?? 0)).toBeGreaterThan(4 * 99);

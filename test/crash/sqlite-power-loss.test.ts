@@ -1,10 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../src/plantstore/plants/sqlite/database.ts";
-import { prepareDeleteBatch } from "../../src/plantstore/plants/sqlite/delete-batch.ts";
-import { migrations } from "../../src/plantstore/plants/sqlite/migrations.ts";
 import { waitLimitMs } from "../support/deadline.ts";
 import { canForget, ForgetfulDisk } from "../support/plants/disk/forgetful-disk.ts";
 import { plantsIn, readSqlite } from "../support/plants/sqlite-file.ts";
@@ -39,23 +36,6 @@ function createDisk(): ForgetfulDisk {
   return new ForgetfulDisk((folder) => {
     openDatabase({ file: join(folder, "plants.db"), plantsWhenCreated: { first: 1n, last: BigInt(plants) } }).close();
   });
-}
-
-/** A file with plants 1 to 3 in which a release before keys had a table has deleted plant 1, which was restored. */
-function createOfVersion3(folder: string): void {
-  using db = new DatabaseSync(join(folder, "plants.db"));
-  db.exec(`PRAGMA journal_mode = WAL; ${migrations.slice(0, 3).join("")}
-           PRAGMA application_id = 0x504c4e54; PRAGMA user_version = 3;
-           INSERT INTO plants VALUES (1), (2), (3);
-           INSERT INTO deletions VALUES (1, 1, ${Date.now()}, 'ann', '', 1, 'key')`);
-}
-
-function toldBeforeKilled(run: () => string): string {
-  try {
-    return run();
-  } catch {
-    return "";
-  }
 }
 
 /** What the process says that deletes plants 1 to 10, one by one and with keys, until a sync of its log goes wrong. */
@@ -162,24 +142,6 @@ describe.runIf(canForget())("a store on SQLite whose disk forgets what was not s
     expect(toldBy(disk.run([deleting, file, "1", "10"], "kill -wal 4"))).toEqual([true, true]);
     expect(toldBy(disk.run([deleting, file, "3"]))).toEqual([false]);
     expectAfterLossOfPower(disk, [1, 2, 3]);
-  });
-
-  test("keeps the key of an older release, whichever sync it is killed at while it migrates", { timeout }, () => {
-    const told: string[] = [];
-    for (let sync = 1; sync <= 4; sync++) {
-      using disk = new ForgetfulDisk(createOfVersion3);
-      const file = join(disk.folder, "plants.db");
-      told.push(toldBeforeKilled(() => disk.run([deleting, file, "2"], `kill -wal ${sync}`)));
-      for (const folder of [disk.losePower([]), disk.losePower(["plants.db"]), disk.folder]) {
-        using db = openDatabase({ file: join(folder, "plants.db") });
-        const keyed = { subjects: ["ann"], requestIds: [""], keys: ["key"] };
-        expect(prepareDeleteBatch(db)({ ids: [1n], ...keyed }).otherEnds).toEqual([{ index: 0, end: "replayed" }]);
-        expect(prepareDeleteBatch(db)({ ids: [3n], ...keyed }).otherEnds).toEqual([{ index: 0, end: "key-taken" }]);
-        expect(db.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
-      }
-    }
-    // The third sync is that of the deletion.
-    expect(told).toEqual(["", "", "", "true\n"]);
   });
 
   test("keeps what is acknowledged when its log cannot be copied into the file", { timeout }, () => {

@@ -47,7 +47,7 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<void>
     const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
     await (await startConfigured(environment)).drain();
     using db = new DatabaseSync(folder.file("plants.db"));
-    const record = db.prepare("INSERT INTO deletions VALUES (?, 1, ?, '', '', 1, NULL)");
+    const record = db.prepare("INSERT INTO deletions VALUES (?, 1, ?, '', '', 1)");
     for (const [seq, hours] of [4, 2, 0].entries()) record.run(seq, Date.now() - hours * 3_600_000);
     const dropped = async (hours: string): Promise<unknown> => {
       await using server = await startConfigured({ ...environment, PLANTSTORE_DELETIONS_KEPT_HOURS: hours });

@@ -1,17 +1,12 @@
 import { Client } from "pg";
 import { expect } from "vitest";
-import { migrations } from "../../../src/plantstore/plants/postgres/schema/migrations.ts";
+import { tablesSql } from "../../../src/plantstore/plants/postgres/schema/tables.ts";
 import { configOf, type PostgresServer, runSql } from "./postgres-server.ts";
 
-/** A store of the release before, with these plants. */
-export async function createStoreBefore(server: PostgresServer, plants = 0): Promise<string> {
+/** A store whose records are in one table, as on a server that has no partitions by day, with these plants. */
+export async function createUndividedStore(server: PostgresServer, plants = 0): Promise<string> {
   const url = await server.createSchema();
-  for (const { sql, index } of migrations.slice(0, 3))
-    await runSql(url, `${sql}; ${index?.create(index.table) ?? ""}`.replace("CONCURRENTLY", ""));
-  await runSql(
-    url,
-    `UPDATE plantstore_schema SET version = 3; INSERT INTO plants SELECT generate_series(1, ${plants})`,
-  );
+  await runSql(url, `${tablesSql(false)}; INSERT INTO plants SELECT generate_series(1, ${plants})`);
   return url;
 }
 

@@ -14,8 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client, type ClientConfig } from "pg";
-import { byDaySql } from "../../../src/plantstore/plants/postgres/schema/by-day.ts";
-import { migrations } from "../../../src/plantstore/plants/postgres/schema/migrations.ts";
+import { tablesSql } from "../../../src/plantstore/plants/postgres/schema/tables.ts";
 import type { Certificate } from "../carriers/certificate.ts";
 import { killFamily } from "../process/kill-family.ts";
 import { toolsFolder } from "../process/tools-folder.ts";
@@ -238,16 +237,6 @@ function tlsSettings(folder: string, { certificate, port }: PostgresTls): string
   return ["-c", "listen_addresses=127.0.0.1", "-p", String(port), "-c", "ssl=on", ...files];
 }
 
-/** Makes the tables of the newest schema. Nobody deletes beside it, so an index need not be built concurrently. */
-const tablesSql = [
-  ...migrations.map(({ sql, index, byDay }) =>
-    byDay === true
-      ? `${byDaySql.join(";")};`
-      : `${sql}; ${index?.create(index.table).replace(" CONCURRENTLY", "") ?? ""};`,
-  ),
-  `UPDATE plantstore_schema SET version = ${migrations.length};`,
-].join("\n");
-
 const quick = ["-c", "max_connections=50", "-c", "shared_buffers=32MB"];
 
 /** Starts the server of the cluster in this folder. The socket's name has the port in it. */
@@ -294,7 +283,7 @@ async function runServer(
 
   const createSchemaWith = async (contentSql: string): Promise<string> => {
     const name = `plants_${++schemas}`;
-    await runSql(url, `CREATE SCHEMA ${name}; SET search_path = ${name}; ${contentSql}`);
+    await runSql(url, `CREATE SCHEMA ${name}; SET search_path = ${name}, pg_temp; ${contentSql}`);
     return `${url}&options=-csearch_path%3D${name}`;
   };
 
@@ -304,7 +293,7 @@ async function runServer(
     log,
     createSchema: () => createSchemaWith(""),
     createPlants: (ids = []) =>
-      createSchemaWith(`${tablesSql} INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`),
+      createSchemaWith(`${tablesSql(true)}; INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`),
     start,
     stop,
     [Symbol.asyncDispose]: async () => {

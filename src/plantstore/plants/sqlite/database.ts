@@ -36,7 +36,7 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated):
     const db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
     try {
       demandFixedLog(db);
-      migrate(db, options.plantsWhenCreated, options.lockTimeoutMs, onMigrated);
+      migrate(db, { ...options, onMigrated });
       untilUnlocked(() => makeDurable(db), options.lockTimeoutMs);
       // A long read, such as an export, lets the log grow; without a limit it would keep that size. From here on
       // beginWrite() waits for the lock.

@@ -94,11 +94,9 @@ function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, delete
   // From the record as it is: a trigger may have given it another time.
   const keepKey = db.prepare(`
     INSERT OR REPLACE INTO idempotency_keys SELECT ?, seq, deleted_at FROM deletions WHERE seq = last_insert_rowid()`);
-  // A key is worth something only with its record: it may be dropped later. The key of an old record is in the record.
+  // A key is worth something only with its record: it may be dropped later.
   const findKey = db.prepare(`
-    SELECT plant_id, subject FROM idempotency_keys AS keys JOIN deletions USING (seq, deleted_at)
-    WHERE keys.idempotency_key = ?1
-    UNION ALL SELECT plant_id, subject FROM deletions WHERE idempotency_key = ?1`);
+    SELECT plant_id, subject FROM idempotency_keys JOIN deletions USING (seq, deleted_at) WHERE idempotency_key = ?`);
 
   return (batch, i, deletedAt, number) => {
     const id = batch.ids[i] ?? null;

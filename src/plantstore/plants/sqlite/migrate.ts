@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
-import { migrations } from "./migrations.ts";
+import { migrations, newestVersion, tablesSql } from "./migrations.ts";
 import { runInTransaction } from "./transaction.ts";
 
 /** All ids from `first` to `last`, inclusive. */
@@ -16,32 +16,47 @@ const applicationId = 0x504c4e54n;
 /** Called once a change of the schema is durable, with the version before, which is 0 for a new file, and after. */
 export type OnMigrated = (from: number, to: number) => void;
 
+/** Options of {@link migrate}. */
+export interface MigrateOptions {
+  /** Plants to insert if this call creates the store. */
+  readonly plantsWhenCreated?: IdRange | undefined;
+  /** The longest wait for another process's lock, in milliseconds. */
+  readonly lockTimeoutMs?: number | undefined;
+  readonly onMigrated?: OnMigrated | undefined;
+  /** The steps from version 1. */
+  readonly steps?: readonly string[];
+}
+
 /**
  * Migrates a file to the newest schema in one transaction, completely or not at all. A file without a schema becomes a
- * plant store, which contains `plantsWhenCreated` from the start.
+ * plant store.
  *
  * @throws StoreOpenError when the file belongs to another program, or its schema is newer than this release
  */
 export function migrate(
   db: DatabaseSync,
-  plantsWhenCreated?: IdRange,
-  lockTimeoutMs?: number,
-  onMigrated?: OnMigrated,
+  { plantsWhenCreated, lockTimeoutMs, onMigrated, steps = migrations }: MigrateOptions = {},
 ): void {
-  if (versionOf(db) === migrations.length) return;
+  const to = newestVersion(steps);
+  if (versionOf(db, to) === to) return;
   const from = runInTransaction(
     db,
     () => {
       // Checked again under the lock: two processes may open a new file at the same time.
-      const version = versionOf(db);
-      for (const sql of migrations.slice(version)) db.exec(sql);
-      if (version === 0 && plantsWhenCreated !== undefined) fill(db, plantsWhenCreated);
-      db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
+      const version = versionOf(db, to);
+      if (version === 0) createTables(db, plantsWhenCreated);
+      for (const sql of steps.slice(Math.max(version - 1, 0))) db.exec(sql);
+      db.exec(`PRAGMA user_version = ${to}`);
       return version;
     },
     lockTimeoutMs,
   );
-  if (from < migrations.length) onMigrated?.(from, migrations.length);
+  if (from < to) onMigrated?.(from, to);
+}
+
+function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
+  db.exec(`${tablesSql} PRAGMA application_id = ${applicationId}`);
+  if (plants !== undefined) fill(db, plants);
 }
 
 /**
@@ -49,15 +64,15 @@ export function migrate(
  *
  * @throws StoreOpenError when the file belongs to another program, or its schema is newer than this release
  */
-export function versionOf(db: DatabaseSync): number {
+export function versionOf(db: DatabaseSync, newest: number = newestVersion()): number {
   const version = Number(pragma(db, "user_version"));
   const isEmpty = db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
   if (!isEmpty && pragma(db, "application_id") !== applicationId) {
     throw new StoreOpenError("it is another program's SQLite database");
   }
-  if (version > migrations.length) {
+  if (version > newest && !isEmpty) {
     throw new StoreOpenError(
-      `its schema has version ${version} and this release knows ${migrations.length}: it needs a newer release`,
+      `its schema has version ${version} and this release knows ${newest}: it needs a newer release`,
     );
   }
   return isEmpty ? 0 : version;

@@ -4,7 +4,7 @@ import { withNamedFaults } from "../named-faults.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
 import { openDatabase, openExistingDatabase } from "./database.ts";
 import { startImport } from "./import.ts";
-import { migrations } from "./migrations.ts";
+import { newestVersion } from "./migrations.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /**
@@ -28,7 +28,7 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function migrateSqlite(file: string): { readonly from: number; readonly to: number } {
-  let versions = { from: migrations.length, to: migrations.length };
+  let versions = { from: newestVersion(), to: newestVersion() };
   openDatabase({ file }, (from, to) => (versions = { from, to })).close();
   return versions;
 }

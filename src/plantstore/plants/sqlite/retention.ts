@@ -5,10 +5,7 @@ import { prepareKeySweep } from "./key-sweep.ts";
 import { fileProblemOf } from "./problem.ts";
 import { runInTransaction } from "./transaction.ts";
 
-/**
- * Records per transaction: 2 ms with the keys that are swept, and 15 ms where the records have their keys, during which
- * no deletion is committed.
- */
+/** Records per transaction: 2 ms with the keys that are swept, during which no deletion is committed. */
 export const sliceMax = 1_000;
 
 /**

@@ -6,7 +6,6 @@ import {
 import { Retention } from "../../../../src/plantstore/plants/postgres/all-plants/retention.ts";
 import { oneServerByDay } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
 import { makeDays } from "../../../../src/plantstore/plants/postgres/schema/by-day.ts";
-import { migrations } from "../../../../src/plantstore/plants/postgres/schema/migrations.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
@@ -15,7 +14,7 @@ import { collect } from "../../../support/collect.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
 import {
   addDay,
-  createStoreBefore,
+  createUndividedStore,
   dayFromNow,
   dropMeanwhile,
   partitionsOf,
@@ -44,6 +43,16 @@ async function dropOnce(url: string, keptMs: number): Promise<readonly Upkeep[]>
   await expect.poll(() => reports).not.toEqual([]);
   await retention.stop();
   return reports;
+}
+
+/** The bounds of the partitions of days, in the zone and style of the test. */
+async function boundsOf(url: string): Promise<unknown[]> {
+  const rows = await runSql(
+    url,
+    `SELECT relname || ' ' || pg_get_expr(relpartbound, oid) AS bounds FROM pg_class
+     WHERE relkind = 'r' AND relname ~ '^deletions_[0-9]' AND pg_table_is_visible(oid) ORDER BY relname`,
+  );
+  return rows.map(({ bounds }) => bounds);
 }
 
 describe("records by day", () => {
@@ -293,9 +302,30 @@ describe("records by day", () => {
     );
   });
 
+  test("are in partitions that nobody may read by privileges that tables have by default", async () => {
+    const url = await server.createSchema();
+    await runSql(url, "CREATE ROLE reader; ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader, PUBLIC");
+    try {
+      await migratePostgres(url);
+    } finally {
+      await runSql(url, "ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM reader, PUBLIC");
+    }
+    const readable = `SELECT relname FROM pg_class WHERE relname LIKE 'deletions%' AND relkind IN ('r', 'p')
+      AND pg_table_is_visible(oid) AND has_table_privilege('reader', oid, 'SELECT')`;
+    expect(await runSql(url, readable)).toEqual([{ relname: "deletions" }]);
+  });
+
+  test("are divided by days of UTC, whatever the zone and the style of dates", async () => {
+    const [url, url2] = [await server.createSchema(), await server.createSchema()];
+    await migratePostgres(url);
+    // The server writes IST for the zone, and reads it as that of Israel.
+    await migratePostgres(`${url2}%20-cDateStyle%3DSQL,DMY%20-cTimeZone%3DAsia/Kolkata`);
+    expect(await boundsOf(url)).toHaveLength(4);
+    expect(await boundsOf(url2)).toEqual(await boundsOf(url));
+  });
+
   test("are not divided on an engine without partitions, where everything goes on by row", async () => {
-    const url = await createStoreBefore(server, 3);
-    await runSql(url, `UPDATE plantstore_schema SET version = ${migrations.length}`);
+    const url = await createUndividedStore(server, 3);
     const reports: Upkeep[] = [];
     const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);

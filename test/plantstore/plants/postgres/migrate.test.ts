@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
-import { byDaySql } from "../../../../src/plantstore/plants/postgres/schema/by-day.ts";
-import { migrations } from "../../../../src/plantstore/plants/postgres/schema/migrations.ts";
+import { newestVersion } from "../../../../src/plantstore/plants/postgres/schema/migrations.ts";
+import { tablesSql } from "../../../../src/plantstore/plants/postgres/schema/tables.ts";
 import {
   checkPostgresDatabase,
   migratePostgres,
@@ -10,6 +10,7 @@ import {
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
+import { createSchemaOfVersion, laterSteps, latestVersion } from "../../../support/plants/later-steps.ts";
 import { startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
 import {
   type PostgresServer,
@@ -17,9 +18,8 @@ import {
   startPostgres,
   withStrictIsolation,
 } from "../../../support/plants/postgres-server.ts";
-import { runCommand } from "../../../support/process/run-command.ts";
 
-const newest = migrations.length;
+const newest = newestVersion();
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -27,20 +27,9 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** A database that an older release has made; 0 is an empty one. */
-async function databaseOfVersion(version: number): Promise<string> {
-  const url = await server.createSchema();
-  await takeSteps(url, version);
-  if (version > 0) await runSql(url, `UPDATE plantstore_schema SET version = ${version}`);
-  return url;
-}
-
-async function takeSteps(url: string, count: number): Promise<void> {
-  for (const { sql, index, byDay } of migrations.slice(0, count)) {
-    await runSql(url, byDay === true ? byDaySql.join(";") : sql);
-    if (index !== undefined) await runSql(url, index.create(index.table));
-  }
-}
+/** Migrates to the version of {@link laterSteps}. */
+const migrateLater = (url: string, onWaiting?: (what: string) => void): ReturnType<typeof migratePostgres> =>
+  migratePostgres(url, onWaiting, laterSteps);
 
 // The partitions of days are made by whoever comes first, and compared with nothing.
 async function indexesOf(url: string): Promise<unknown[]> {
@@ -66,48 +55,56 @@ const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
   VALUES (1, 'ann', 'r', '00000000-0000-0000-0000-000000000000')`;
 
 describe("migrating a PostgreSQL database", () => {
-  test.each([0, 3])("of which a publication has all tables brings version %d to the newest", async (version) => {
-    const url = await databaseOfVersion(version);
+  test.each([0, 1])("leads from version %d to the newest although a publication has all tables", async (version) => {
+    const url = await createSchemaOfVersion(server, version);
     await runSql(url, "CREATE PUBLICATION everything FOR ALL TABLES");
     onTestFinished(() => runSql(url, "DROP PUBLICATION everything").then(() => undefined));
-    await expect(migratePostgres(url)).resolves.toEqual({ from: version, to: newest });
-    await (await openPostgresStore({ url })).close();
+    await expect(migrateLater(url)).resolves.toEqual({ from: version, to: latestVersion });
   });
 
-  test.each([1, 2, 3])("brings version %d to the newest schema where it is, behind another schema", async (version) => {
-    const [url, empty] = [await databaseOfVersion(version), await server.createSchema()];
+  test("migrates a schema where it is, behind another schema", async () => {
+    const [url, empty] = [await createSchemaOfVersion(server, 1), await server.createSchema()];
     const first = readServerUrl(empty).settings.get("search_path");
-    await migratePostgres(url.replace("search_path%3D", `search_path%3D${first}%2C`));
+    await migrateLater(url.replace("search_path%3D", `search_path%3D${first}%2C`));
     expect(await schemaOf(empty)).toEqual([]);
-    const made = await databaseOfVersion(newest);
+    const made = await createSchemaOfVersion(server, latestVersion);
     expect(await schemaOf(url)).toEqual(await schemaOf(made));
     expect(await indexesOf(url)).toEqual(await indexesOf(made));
   });
 
-  test.each(migrations.map((_, version) => version))("brings version %d to the newest schema", async (version) => {
-    const url = await databaseOfVersion(version);
-    if (version > 0) await runSql(url, "INSERT INTO plants VALUES (7)");
-    await expect(migratePostgres(url)).resolves.toEqual({ from: version, to: newest });
+  test("creates the tables of this release", async () => {
+    const url = await server.createSchema();
+    await expect(migratePostgres(url)).resolves.toEqual({ from: 0, to: newest });
     const made = await server.createPlants();
     expect(await schemaOf(url)).toEqual(await schemaOf(made));
     expect(await indexesOf(url)).toEqual(await indexesOf(made));
-    expect(await runSql(url, "SELECT id FROM plants")).toEqual(version > 0 ? [{ id: "7" }] : []);
     await expect(migratePostgres(url)).resolves.toEqual({ from: newest, to: newest });
+    await (await openPostgresStore({ url })).close();
   });
 
-  test.each([0, newest - 1])("from version %d is done once when many do it at the same time", async (version) => {
-    const url = await databaseOfVersion(version);
-    await Promise.all(Array.from({ length: 5 }, () => migratePostgres(withStrictIsolation(url))));
-    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: newest }]);
+  test.each([0, 1, 2, 3])("takes the steps that are left from version %d", async (version) => {
+    const url = await createSchemaOfVersion(server, version);
+    if (version > 0) await runSql(url, "INSERT INTO plants VALUES (7)");
+    await expect(migrateLater(url)).resolves.toEqual({ from: version, to: latestVersion });
+    const made = await createSchemaOfVersion(server, latestVersion);
+    expect(await schemaOf(url)).toEqual(await schemaOf(made));
+    expect(await indexesOf(url)).toEqual(await indexesOf(made));
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual(version > 0 ? [{ id: "7" }] : []);
+  });
+
+  test.each([0, 1])("from version %d is done once when many do it at the same time", async (version) => {
+    const url = await createSchemaOfVersion(server, version);
+    await Promise.all(Array.from({ length: 5 }, () => migrateLater(withStrictIsolation(url))));
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: latestVersion }]);
   });
 
   test("builds an index beside deletions, anew after it was interrupted", async () => {
-    const url = await databaseOfVersion(2);
-    const valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('deletions_by_key')";
+    const url = await createSchemaOfVersion(server, 2);
+    const valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('deletions_by_receipt')";
     const reader = new Session(readServerUrl(url));
     // The build waits for whoever reads an older snapshot.
     await reader.begin("ISOLATION LEVEL REPEATABLE READ; SELECT 1");
-    const interrupted = migratePostgres(url);
+    const interrupted = migrateLater(url);
     interrupted.catch(() => undefined);
     await expect.poll(() => runSql(url, building), { timeout: 20_000 }).toHaveLength(1);
     await runSql(url, `SET lock_timeout = '1s'; DELETE FROM plants; ${recordSql}`);
@@ -116,21 +113,21 @@ describe("migrating a PostgreSQL database", () => {
     await expect(interrupted).rejects.toThrow(StoreOpenError);
     expect(await runSql(url, valid)).toEqual([{ indisvalid: false }]);
     await reader.close();
-    await expect(migratePostgres(url)).resolves.toEqual({ from: 2, to: newest });
+    await expect(migrateLater(url)).resolves.toEqual({ from: 2, to: latestVersion });
     expect(await runSql(url, valid)).toEqual([{ indisvalid: true }]);
   });
 
   test("builds no index again that an interrupted attempt has built", async () => {
-    const url = await databaseOfVersion(newest);
+    const url = await createSchemaOfVersion(server, latestVersion);
     await runSql(url, "UPDATE plantstore_schema SET version = 2");
-    const built = "SELECT to_regclass('deletions_by_key')::oid AS oid";
+    const built = "SELECT to_regclass('deletions_by_receipt')::oid AS oid";
     const before = await runSql(url, built);
-    await expect(migratePostgres(url)).resolves.toEqual({ from: 2, to: newest });
+    await expect(migrateLater(url)).resolves.toEqual({ from: 2, to: latestVersion });
     expect(await runSql(url, built)).toEqual(before);
   });
 
-  test.each([2, 3])("from %d lets servers delete while a reader keeps it waiting, and says who", async (version) => {
-    const url = await databaseOfVersion(version);
+  test.each([1, 2])("from %d lets servers delete while a reader keeps it waiting, and says who", async (version) => {
+    const url = await createSchemaOfVersion(server, version);
     await runSql(url, recordSql);
     // It began earlier, and uses another table.
     const bystander = new Session(readServerUrl(`${url}&application_name=bystander`));
@@ -144,7 +141,7 @@ describe("migrating a PostgreSQL database", () => {
     const before = lockTimeouts();
     let triesUntilTold: number | undefined;
     let toldAtMs = Number.POSITIVE_INFINITY;
-    const running = migratePostgres(url, (what) => {
+    const running = migrateLater(url, (what) => {
       reports.push(what);
       triesUntilTold ??= lockTimeouts() - before;
       toldAtMs = Math.min(toldAtMs, performance.now());
@@ -160,13 +157,13 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
     await Promise.all([reader.close(), later.close(), bystander.close()]);
-    await expect(running).resolves.toEqual({ from: version, to: newest });
+    await expect(running).resolves.toEqual({ from: version, to: latestVersion });
     // The next try came a second after that, for which deletions go on.
     expect(performance.now() - toldAtMs).toBeGreaterThan(900);
   });
 
   test("tells the operator that a transaction keeps it waiting although no process of the server runs it", async () => {
-    const url = await databaseOfVersion(2);
+    const url = await createSchemaOfVersion(server, 2);
     await runSql(url, "BEGIN; SELECT FROM deletions; PREPARE TRANSACTION 'forgotten'");
     // This one uses nothing, since it waits, too.
     const other = runSql(url, "BEGIN; LOCK TABLE deletions; COMMIT");
@@ -174,22 +171,17 @@ describe("migrating a PostgreSQL database", () => {
     await expect.poll(() => runSql(url, waiting)).toHaveLength(1);
     const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
     const before = lockTimeouts();
-    const running = runCommand(["migrate", "--database-url", url]);
+    const reports: string[] = [];
+    const running = migrateLater(url, (what) => void reports.push(what));
     await expect.poll(lockTimeouts, { timeout: 20_000 }).toBeGreaterThan(before);
     await runSql(url, "ROLLBACK PREPARED 'forgotten'");
     await other;
-    const { exitCode, err } = await running;
-    expect({ exitCode, err }).toEqual({
-      exitCode: 0,
-      err: [
-        "waiting for a transaction that uses the table deletions",
-        expect.stringMatching(/: version 2 became \d in /),
-      ],
-    });
+    await expect(running).resolves.toEqual({ from: 2, to: latestVersion });
+    expect(reports).toEqual(["a transaction that uses the table deletions"]);
   });
 
   test("takes no step that is not of the version found once the others are locked out", async () => {
-    const url = await databaseOfVersion(newest - 1);
+    const url = await createSchemaOfVersion(server, latestVersion - 1);
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.on("data", (data: Buffer) => {
         const isLock = data.includes("FOR UPDATE SKIP LOCKED");
@@ -198,13 +190,13 @@ describe("migrating a PostgreSQL database", () => {
       });
       upstream.pipe(client);
     });
-    const running = migratePostgres(url.replace(server.socketFolder, proxy.socketFolder));
+    const running = migrateLater(url.replace(server.socketFolder, proxy.socketFolder));
     await expect(running).rejects.toThrow(/its schema has version 99 .*: it needs a newer release$/);
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 99 }]);
   });
 
   test("waits longer than the time-outs that a role has for deletions", async () => {
-    const url = await databaseOfVersion(2);
+    const url = await createSchemaOfVersion(server, 2);
     await runSql(
       url,
       `CREATE ROLE hasty LOGIN SUPERUSER;
@@ -213,16 +205,16 @@ describe("migrating a PostgreSQL database", () => {
     );
     const reader = new Session(readServerUrl(url));
     await reader.begin("ISOLATION LEVEL REPEATABLE READ; SELECT 1");
-    const running = migratePostgres(url.replace("user=tester", "user=hasty"));
+    const running = migrateLater(url.replace("user=tester", "user=hasty"));
     const late = `${building} AND now() - query_start > '1500 ms'`;
     const waiting = expect.poll(() => runSql(url, late), { timeout: 20_000 }).toHaveLength(1);
     await Promise.race([waiting, running]);
     await reader.close();
-    await expect(running).resolves.toEqual({ from: 2, to: newest });
+    await expect(running).resolves.toEqual({ from: 2, to: latestVersion });
   });
 
   test("says what its user may not do, and does not wait for it", async () => {
-    const url = await databaseOfVersion(2);
+    const url = await createSchemaOfVersion(server, 2);
     const [row] = await runSql(url, "SELECT current_schema() AS schema");
     const schema = String(row?.["schema"]);
     await runSql(
@@ -230,50 +222,54 @@ describe("migrating a PostgreSQL database", () => {
       `CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA ${schema} TO guest;
        GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO guest`,
     );
-    const refused = migratePostgres(url.replace("user=tester", "user=guest"));
+    const refused = migrateLater(url.replace("user=tester", "user=guest"));
     await expect(refused).rejects.toThrow(/: must be owner of table deletions$/);
   });
 
-  test("is undone as a whole when a step fails", async () => {
-    const url = await databaseOfVersion(1);
+  test("creates no table unless it creates all", async () => {
+    const url = await server.createSchema();
     await runSql(url, "CREATE VIEW deletions AS SELECT 1");
+    const before = await schemaOf(url);
     await expect(migratePostgres(url)).rejects.toThrow(StoreOpenError);
-    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 1 }]);
+    expect(await schemaOf(url)).toEqual(before);
   });
 
-  test("is undone as a whole when the version cannot be written", async () => {
-    const url = await databaseOfVersion(1);
+  test("takes a step again whose version could not be written", async () => {
+    const url = await createSchemaOfVersion(server, 2);
     await runSql(
       url,
       `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not today'; END $$;
        CREATE TRIGGER refuse BEFORE UPDATE ON plantstore_schema FOR EACH ROW EXECUTE FUNCTION refuse()`,
     );
-    const before = await schemaOf(url);
-    await expect(migratePostgres(url)).rejects.toThrow(/: not today$/);
-    expect(await schemaOf(url)).toEqual(before);
+    await expect(migrateLater(url)).rejects.toThrow(/: not today$/);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
+    await runSql(url, "DROP TRIGGER refuse ON plantstore_schema");
+    await expect(migrateLater(url)).resolves.toEqual({ from: 2, to: latestVersion });
   });
 
   test.each([
     { name: "an empty database", version: 0, says: /there is no plant store in it yet .*: run `plantstore migrate`$/ },
-    { name: "an older schema", version: 1, says: /its schema has version 1 .*: run `plantstore migrate`$/ },
-    { name: "the next release's schema", version: newest + 1, says: /: it needs a newer release$/ },
-    { name: "a newer schema", version: 99, says: /its schema has version 99 .*: it needs a newer release$/ },
+    {
+      name: "the next release's schema",
+      version: newest + 1,
+      says: /its schema has version 2 .*: it needs a newer release$/,
+    },
   ])("is for the operator to do: a server does not start on $name", async ({ version, says }) => {
-    const url = await databaseOfVersion(version);
+    const url = await createSchemaOfVersion(server, version);
     await expect(openPostgresStore({ url })).rejects.toThrow(says);
     await expect(openPostgresDatabase(url)).rejects.toThrow(says);
   });
 
   test("takes a schema whose version is lost for none, and changes nothing in it", async () => {
-    const url = await databaseOfVersion(newest);
+    const url = await createSchemaOfVersion(server, newest);
     await runSql(url, "DELETE FROM plantstore_schema; INSERT INTO plants VALUES (7)");
     await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet /);
     await expect(migratePostgres(url)).rejects.toThrow(/: relation "plantstore_schema" already exists$/);
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "7" }]);
   });
 
-  test.each([newest + 1, 99])("refuses the newer schema %d and leaves it as it is", async (version) => {
-    const url = await databaseOfVersion(version);
+  test.each([newest + 1, newest + 2])("refuses the newer schema %d and leaves it as it is", async (version) => {
+    const url = await createSchemaOfVersion(server, version);
     await expect(migratePostgres(url)).rejects.toThrow(/it needs a newer release$/);
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
   });
@@ -285,7 +281,7 @@ describe("migrating a PostgreSQL database", () => {
     const says = /\/western: the database has the encoding LATIN1 and must have UTF8$/;
     await expect(migratePostgres(url)).rejects.toThrow(says);
     expect(await schemaOf(`${url}&options=-csearch_path%3Dpublic`)).toEqual([]);
-    await takeSteps(url, newest);
+    await runSql(url, tablesSql(true));
     await expect(openPostgresStore({ url })).rejects.toThrow(says);
   });
 
@@ -306,13 +302,13 @@ describe("migrating a PostgreSQL database", () => {
 
 describe("a database whose commits would not be durable is refused", () => {
   test.each(["plants", "deletions_by_row", "deletions_other_days"])("the table %s is unlogged", async (table) => {
-    const url = await databaseOfVersion(newest);
+    const url = await createSchemaOfVersion(server, newest);
     await runSql(url, `ALTER TABLE ${table} SET UNLOGGED`);
     await expectRefused(url, new RegExp(`: the table ${table} is unlogged, so commits would not be durable$`));
   });
 
   test("fsync is off", async () => {
-    const url = await databaseOfVersion(newest);
+    const url = await createSchemaOfVersion(server, newest);
     await runSql(url, "ALTER SYSTEM SET fsync = off");
     await runSql(url, "SELECT pg_reload_conf()");
     await expect.poll(() => runSql(url, "SHOW fsync")).toEqual([{ fsync: "off" }]);

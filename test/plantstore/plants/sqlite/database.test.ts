@@ -11,7 +11,7 @@ import {
   openDatabase,
 } from "../../../../src/plantstore/plants/sqlite/database.ts";
 import { migrate, versionOf } from "../../../../src/plantstore/plants/sqlite/migrate.ts";
-import { migrations } from "../../../../src/plantstore/plants/sqlite/migrations.ts";
+import { newestVersion } from "../../../../src/plantstore/plants/sqlite/migrations.ts";
 import { openSqliteStore } from "../../../../src/plantstore/plants/sqlite/store.ts";
 import { lockTimeoutMsDefault } from "../../../../src/plantstore/plants/sqlite/transaction.ts";
 import { waitLimitMs } from "../../../support/deadline.ts";
@@ -171,7 +171,7 @@ describe("opening a database file", () => {
       name: "the next release's schema",
       prepare: (folder) => {
         openDatabase({ file: folder.file("plants.db") }).close();
-        writeDatabase(folder.file("plants.db"), `PRAGMA user_version = ${migrations.length + 1}`);
+        writeDatabase(folder.file("plants.db"), `PRAGMA user_version = ${newestVersion() + 1}`);
         return folder.file("plants.db");
       },
       says: /plants\.db: its schema has version \d+ and this release knows \d+: it needs a newer release$/,
@@ -214,7 +214,7 @@ describe("opening a database file", () => {
   test("makes a store of an empty file, whatever version that has", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    writeDatabase(file, `PRAGMA user_version = ${migrations.length}`);
+    writeDatabase(file, `PRAGMA user_version = ${newestVersion()}`);
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2n } }).close();
     expect(plantsIn(file)).toHaveLength(2);
   });
@@ -293,9 +293,9 @@ describe("opening a database file", () => {
       if (action === constants.SQLITE_TRANSACTION && asked++ === 0) openDatabase({ file }).close();
       return constants.SQLITE_OK;
     });
-    migrate(db, { first: 1n, last: 2n });
+    migrate(db, { plantsWhenCreated: { first: 1n, last: 2n } });
     expect(asked).toBeGreaterThan(0);
-    expect(versionOf(db)).toBe(migrations.length);
+    expect(versionOf(db)).toBe(newestVersion());
     // It was not this one that created the store.
     expect(db.prepare("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants: 0n });
   });

@@ -1,15 +1,22 @@
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { migrate } from "../../../../src/plantstore/plants/sqlite/migrate.ts";
-import { migrations } from "../../../../src/plantstore/plants/sqlite/migrations.ts";
+import { newestVersion, tablesSql } from "../../../../src/plantstore/plants/sqlite/migrations.ts";
 import { createTempFolder } from "../../../support/process/temp-folder.ts";
 
 const applicationId = 0x504c4e54;
 
-/** A database that an older release has made. */
+/** Steps as later releases may have them. */
+const steps: readonly string[] = [
+  "ALTER TABLE deletions ADD COLUMN note TEXT",
+  "CREATE TABLE receipts (seq INTEGER PRIMARY KEY) STRICT",
+];
+const latest = newestVersion(steps);
+
+/** A database of a version up to that of {@link steps}. */
 function databaseOfVersion(version: number, file = ":memory:"): DatabaseSync {
   const db = new DatabaseSync(file, { readBigInts: true });
-  for (const sql of migrations.slice(0, version)) db.exec(sql);
+  for (const sql of [tablesSql, ...steps].slice(0, version)) db.exec(sql);
   db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${version}`);
   return db;
 }
@@ -19,24 +26,29 @@ function schemaOf(db: DatabaseSync): unknown[] {
 }
 
 describe("migrating a file", () => {
-  test.each(migrations.map((_, i) => i + 1))(
-    "brings version %d to the newest schema and keeps its plants",
-    (version) => {
-      const db = databaseOfVersion(version);
-      db.exec("INSERT INTO plants (id) VALUES (7)");
-      migrate(db, { first: 1n, last: 3n });
-      expect(schemaOf(db)).toEqual(schemaOf(databaseOfVersion(migrations.length)));
-      expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: BigInt(migrations.length) });
-      expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 7n }]);
-    },
-  );
+  test.each([1, 2, 3])("takes the steps that are left from version %d and keeps its plants", (version) => {
+    const db = databaseOfVersion(version);
+    db.exec("INSERT INTO plants (id) VALUES (7)");
+    migrate(db, { plantsWhenCreated: { first: 1n, last: 3n }, steps });
+    expect(schemaOf(db)).toEqual(schemaOf(databaseOfVersion(latest)));
+    expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: BigInt(latest) });
+    expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 7n }]);
+  });
+
+  test("takes all steps of a new file", () => {
+    using db = new DatabaseSync(":memory:", { readBigInts: true });
+    migrate(db, { plantsWhenCreated: { first: 1n, last: 3n }, steps });
+    expect(schemaOf(db)).toEqual(schemaOf(databaseOfVersion(latest)));
+    expect(db.prepare("PRAGMA application_id").get()).toEqual({ application_id: BigInt(applicationId) });
+    expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 1n }, { id: 2n }, { id: 3n }]);
+  });
 
   test("changes nothing when it fails half way", () => {
     const db = databaseOfVersion(1);
     // In the way of the second step.
-    db.exec("CREATE TABLE deletions (x)");
+    db.exec("CREATE TABLE receipts (x)");
     const before = schemaOf(db);
-    expect(() => migrate(db)).toThrow(/already exists/);
+    expect(() => migrate(db, { steps })).toThrow(/already exists/);
     expect(schemaOf(db)).toEqual(before);
     expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 1n });
   });
@@ -51,11 +63,11 @@ describe("migrating a file", () => {
     late.setAuthorizer((action) => {
       if (action === constants.SQLITE_TRANSACTION && !began) {
         began = true;
-        migrate(early, undefined, undefined, (from, to) => reports.push(`early ${from} ${to}`));
+        migrate(early, { onMigrated: (from, to) => reports.push(`early ${from} ${to}`), steps });
       }
       return constants.SQLITE_OK;
     });
-    migrate(late, undefined, undefined, (from, to) => reports.push(`late ${from} ${to}`));
-    expect(reports).toEqual([`early 1 ${migrations.length}`]);
+    migrate(late, { onMigrated: (from, to) => reports.push(`late ${from} ${to}`), steps });
+    expect(reports).toEqual([`early 1 ${latest}`]);
   });
 });

@@ -84,12 +84,12 @@ describe("an SQLite database", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const db = openDatabase({ file });
-    db.exec("INSERT INTO deletions VALUES (1, 1, 0, '', '', 1, NULL)");
+    db.exec("INSERT INTO deletions VALUES (1, 1, 0, '', '', 1)");
     await using database = await openSqliteDatabase(file);
     await using running = await database.startImport();
     expect(await running.add([1n])).toEqual({ added: 0, present: 0, deleted: 1 });
     // No other deletion of a record that was read is looked at, and each later one is.
-    db.exec("UPDATE deletions SET plant_id = 2; INSERT INTO deletions VALUES (2, 3, 0, '', '', 2, NULL)");
+    db.exec("UPDATE deletions SET plant_id = 2; INSERT INTO deletions VALUES (2, 3, 0, '', '', 2)");
     db.close();
     expect(await running.add([1n, 2n, 3n])).toEqual({ added: 1, present: 0, deleted: 2 });
   });

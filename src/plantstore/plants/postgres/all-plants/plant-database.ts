@@ -13,6 +13,7 @@ import { followRenamedSchema } from "../schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
 import type { OnWaiting } from "../schema/beside-servers.ts";
 import { migrate, type Versions } from "../schema/migrate.ts";
+import { type Migration, migrations } from "../schema/migrations.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
@@ -43,7 +44,7 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
 
 async function findStore(session: Session): Promise<StoreSchema> {
   const schema = await findSchema(session);
-  await checkDatabase(session, schema, "read");
+  await checkDatabase(session, schema, { access: "read" });
   return schema;
 }
 
@@ -63,14 +64,20 @@ const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, an
  * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after.
  *
  * @param onWaiting - called every few seconds with what the migration is waiting for
+ * @param steps - the steps from version 1
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
-export async function migratePostgres(url: string, onWaiting?: OnWaiting): Promise<Versions> {
+export async function migratePostgres(
+  url: string,
+  onWaiting?: OnWaiting,
+  steps: readonly Migration[] = migrations,
+): Promise<Versions> {
   const server = readServerUrl(url);
   const migrateAll = async (session: Session, citus: Citus): Promise<Versions> => {
     const schema = await repeatWhileRefused(session, () => findSchema(session));
     await repeatWhileRefused(session, () => refuseDistributedSchema(session, schema));
-    const versions = await migrate({ session, lock: new Session(server, unlimited, citus), schema }, onWaiting);
+    const lock = new Session(server, unlimited, citus);
+    const versions = await migrate({ session, lock, schema, steps }, onWaiting);
     await spreadByDay(session, schema, onWaiting);
     await repeatWhileRefused(session, async () => {
       if (!(await isByDay(session, schema))) return;

@@ -1,7 +1,6 @@
 import { StoreOpenError } from "../../store-open-error.ts";
 import type { RecordDays } from "../delete/placement.ts";
 import { type OnWaiting, runBesideServers, tableLockMs } from "../schema/beside-servers.ts";
-import { dependentsSql, inSchemaOfOwner, markSqlOf, validateSql } from "../schema/by-day.ts";
 import { closeSql } from "../schema/day-functions.ts";
 import { grantsSql, isByDaySql } from "../schema/gather.ts";
 import { queryIn, searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
@@ -54,6 +53,26 @@ const canDivideSql = `
   SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('plants') AND partmethod = 'h'
     AND current_setting('server_version_num')::integer < 170000 AND NOT EXISTS (${isByDaySql})`;
 
+// Names what belongs to the table itself, and would go on with one partition of it alone.
+const dependentsSql = `
+  SELECT string_agg(DISTINCT name, ', ') FROM (
+    SELECT 'the view or rule ' || ev_class::regclass::text AS name
+      FROM pg_depend JOIN pg_rewrite ON pg_rewrite.oid = objid
+      WHERE classid = 'pg_rewrite'::regclass AND refobjid = 'deletions'::regclass
+    UNION ALL SELECT 'the function ' || objid::regprocedure::text FROM pg_depend
+      WHERE classid = 'pg_proc'::regclass AND refobjid = 'deletions'::regclass
+    UNION ALL SELECT 'the constraint ' || conname FROM pg_constraint
+      WHERE confrelid = 'deletions'::regclass
+        OR (conrelid = 'deletions'::regclass AND contype NOT IN ('p', 'n', 't') AND conname <> 'deletions_not_by_day')
+    UNION ALL SELECT 'the policy ' || polname FROM pg_policy WHERE polrelid = 'deletions'::regclass
+    UNION ALL SELECT 'row level security' FROM pg_class WHERE oid = 'deletions'::regclass AND relrowsecurity
+    UNION ALL SELECT 'the publication ' || pubname FROM pg_publication_rel
+      JOIN pg_publication ON pg_publication.oid = prpubid WHERE prrelid = 'deletions'::regclass
+    UNION ALL SELECT 'the table ' || inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'deletions'::regclass
+    UNION ALL SELECT 'privileges on columns' FROM pg_attribute
+      WHERE attrelid = 'deletions'::regclass AND attacl IS NOT NULL
+  ) AS dependent`;
+
 const triggersSql = `
   SELECT string_agg(DISTINCT 'the trigger ' || tgname, ', ') FROM (
     SELECT tgname FROM pg_trigger WHERE tgrelid = 'deletions'::regclass AND NOT tgisinternal
@@ -92,9 +111,37 @@ async function divideSpreadByDay(session: Session, schema: StoreSchema, onWaitin
   }
 }
 
-// As on one server, the table with its rows becomes the partition of records that are dropped one by one. Numbers come
-// from the same sequence as before, which all may use as they use that of an identity. The indexes of other partitions
-// are their own: one of the parent would be built for this one, too, while it is locked.
+// A column that is to divide records, and NULL in all that are there. The table with its rows becomes the partition of
+// records that are dropped one by one: those with an idempotency key, which its index keeps from being used twice, whatever
+// the day, and those of before. So a row of it has no mark, which is checked beside servers: attaching it reads no row.
+const markSql = `
+  DO $$ BEGIN
+    IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
+    ALTER TABLE deletions ADD COLUMN IF NOT EXISTS day date;
+    IF NOT EXISTS (
+      SELECT FROM pg_constraint WHERE conrelid = 'deletions'::regclass AND conname = 'deletions_not_by_day'
+    ) THEN
+      ALTER TABLE deletions ADD CONSTRAINT deletions_not_by_day CHECK (day IS NULL) NOT VALID;
+    END IF;
+  END $$`;
+
+// Checks that it is.
+const validateSql = `
+  DO $$ BEGIN
+    IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
+    ALTER TABLE deletions VALIDATE CONSTRAINT deletions_not_by_day;
+  END $$`;
+
+// The tables are made for their owner, who may be a role of the user that migrates, and in the schema of the table, which
+// need not be the first of the search_path.
+const inSchemaOfOwner = `
+    SELECT relowner::regrole::text AS owner, relnamespace::regnamespace::text AS schema INTO one
+      FROM pg_class WHERE oid = 'deletions'::regclass;
+    PERFORM set_config('search_path', one.schema || ', pg_temp', true);
+    IF one.owner <> quote_ident(current_user) THEN EXECUTE 'SET LOCAL ROLE ' || one.owner; END IF;`;
+
+// Numbers come from the same sequence as before, which all may use as they use that of an identity. The indexes of other
+// partitions are their own: one of the parent would be built for this one, too, while it is locked.
 const divideSql = `
   DO $divide$ DECLARE grants text[] := '{}'; one record; sql text; BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
@@ -121,4 +168,4 @@ const divideSql = `
  * The steps in which a spread table of records is divided by day. Each is one transaction, which locks the table for a
  * moment, and changes nothing when it is repeated.
  */
-export const spreadByDaySql: readonly string[] = [markSqlOf("day", "date"), validateSql, divideSql];
+export const spreadByDaySql: readonly string[] = [markSql, validateSql, divideSql];

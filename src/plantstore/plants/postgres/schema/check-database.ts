@@ -1,8 +1,16 @@
 import { StoreOpenError } from "../../store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
-import { migrations } from "./migrations.ts";
+import { newestVersion } from "./migrations.ts";
 import type { StoreSchema } from "./store-schema.ts";
+
+/** Options of {@link checkDatabase}. */
+export interface DatabaseUse {
+  /** Whether the database is to be written. By default it is. */
+  readonly access?: "read" | "write";
+  /** The version that the schema must have. By default that of this release. */
+  readonly newest?: number;
+}
 
 /**
  * Checks that the database has the schema of this release and, to write to it, that it can be written, makes commits
@@ -13,14 +21,14 @@ import type { StoreSchema } from "./store-schema.ts";
 export async function checkDatabase(
   session: Session,
   schema: StoreSchema,
-  access: "read" | "write" = "write",
+  { access = "write", newest = newestVersion() }: DatabaseUse = {},
 ): Promise<void> {
   const version = await versionOf(session, schema);
   if (access === "write") await checkSettings(session, schema);
-  if (version === migrations.length) return;
+  if (version === newest) return;
   const found = version === 0 ? "there is no plant store in it yet" : `its schema has version ${version}`;
-  const advice = version < migrations.length ? "run `plantstore migrate`" : "it needs a newer release";
-  throw new StoreOpenError(`${found} and this release works with version ${migrations.length}: ${advice}`);
+  const advice = version < newest ? "run `plantstore migrate`" : "it needs a newer release";
+  throw new StoreOpenError(`${found} and this release works with version ${newest}: ${advice}`);
 }
 
 // The rights that the statements of deletions, of retries and of retention need. The functions are there if records are

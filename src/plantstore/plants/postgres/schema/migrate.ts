@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isCitus } from "../citus/distribute.ts";
 import { beginSql, readCommitted } from "../server/pinned-settings.ts";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
 import { buildIndex, type OnWaiting, runBesideServers, runLocking } from "./beside-servers.ts";
-import { divideByDay, isPostgres } from "./by-day.ts";
+import { isPostgres } from "./by-day.ts";
 import { checkDatabase, checkSettings, versionOf } from "./check-database.ts";
-import { type Migration, migrations } from "./migrations.ts";
+import { type Migration, newestVersion } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
+import { tablesSql } from "./tables.ts";
 
 // Milliseconds between two tries to become the process that migrates. Waiting in a statement instead would keep a
 // snapshot, and the build of an index would wait for that in turn.
@@ -32,14 +34,15 @@ export interface Versions {
  * @throws StoreOpenError when the schema is newer than this release, or the database is not fit for a store
  */
 export async function migrate(sessions: Migrating, onWaiting?: OnWaiting): Promise<Versions> {
-  const { session, schema } = sessions;
+  const { session, schema, steps } = sessions;
   const from = await repeatWhileRefused(session, async () => {
     await checkSettings(session, schema);
     return await versionOf(session, schema);
   });
   while (await repeatWhileRefused(session, () => takeNextStep(sessions, onWaiting)));
-  await repeatWhileRefused(session, () => checkDatabase(session, schema));
-  return { from, to: migrations.length };
+  const to = newestVersion(steps);
+  await repeatWhileRefused(session, () => checkDatabase(session, schema, { newest: to }));
+  return { from, to };
 }
 
 /** What is migrated. */
@@ -49,16 +52,18 @@ export interface Migrating {
   /** A second such session, which keeps the other processes waiting; it is disconnected at the end. */
   readonly lock: Session;
   readonly schema: StoreSchema;
+  /** The steps from version 1. */
+  readonly steps: readonly Migration[];
 }
 
 /** Takes the next step, or lets another process take it, and returns whether there may be more. */
 async function takeNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise<boolean> {
-  const { session, lock, schema } = migrating;
+  const { session, lock, schema, steps } = migrating;
   const version = await versionOf(session, schema);
-  const step = migrations[version];
-  if (step === undefined) return false;
+  if (version >= newestVersion(steps)) return false;
+  const step = steps[version - 1];
   try {
-    if (version === 0) await createSchema(session, schema, step);
+    if (step === undefined) await createTables(session, schema);
     else if (await lockOthersOut(lock, schema, version)) await takeStep(migrating, { version, step, onWaiting });
     else await sleep(lockIntervalMs);
   } catch (fault) {
@@ -73,11 +78,12 @@ async function takeNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promis
 }
 
 /**
- * Takes the first step, before there is anything to lock: of several processes, all but one find the tables created.
+ * Creates the tables, before there is anything to lock: of several processes, all but one find them created. Records are
+ * divided by day where the server is PostgreSQL itself; Citus divides them when it spreads them.
  */
-async function createSchema(session: Session, schema: StoreSchema, { sql }: Migration): Promise<void> {
-  const change = await setVersion(session, schema, 1);
-  await session.run(`${beginSql(readCommitted)}; ${searchPathSql(schema)}; ${sql}; ${change}; COMMIT`);
+async function createTables(session: Session, schema: StoreSchema): Promise<void> {
+  const isByDay = (await isPostgres(session)) && !(await isCitus(session));
+  await session.run(`${beginSql(readCommitted)}; ${searchPathSql(schema)}; ${tablesSql(isByDay)}; COMMIT`);
 }
 
 /**
@@ -99,18 +105,13 @@ interface StepToTake {
   readonly onWaiting: OnWaiting | undefined;
 }
 
-/** Takes a step under the lock. The version changes with it, or after what is done beside servers. */
+/** Takes a step under the lock, beside servers, and changes the version after that. */
 async function takeStep({ session, lock, schema }: Migrating, { version, step, onWaiting }: StepToTake): Promise<void> {
-  if (step.byDay === true) {
+  const { table, index } = step;
+  await runBesideServers(session, () => runLocking(session, schema, step.sql), { schema, table }, onWaiting);
+  if (index !== undefined) {
     await session.run(endTransactionTimeout(false));
-    await divideByDay(session, schema, onWaiting);
-  } else if (step.index === undefined) {
-    await lock.run(step.sql);
-  } else {
-    const { table } = step.index;
-    await runBesideServers(session, () => runLocking(session, schema, step.sql), { schema, table }, onWaiting);
-    await session.run(endTransactionTimeout(false));
-    await buildIndex(session, schema, step.index);
+    await buildIndex(session, schema, index);
   }
   await lock.run(await setVersion(session, schema, version + 1));
   await lock.commit();

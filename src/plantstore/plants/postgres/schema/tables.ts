@@ -1,0 +1,66 @@
+import { closeSql, dayFunctionsSql } from "./day-functions.ts";
+
+// plant_id is not unique: a restored plant can be deleted again.
+const recordColumns = `
+  plant_id bigint NOT NULL,
+  deleted_at timestamptz NOT NULL DEFAULT now(),
+  subject text NOT NULL,
+  request_id text NOT NULL,
+  batch uuid NOT NULL,
+  idempotency_key text`;
+
+const numberedBy = "seq bigint GENERATED ALWAYS AS IDENTITY";
+
+/**
+ * Creates the indexes of a table of deletion records. Retries look for the ids of one batch, and imports for deleted ids;
+ * the time is that of `deletions` and retention.
+ */
+const recordIndexesSql = (table: string): string => `
+  CREATE INDEX ${table}_by_plant ON ${table} (plant_id);
+  CREATE INDEX ${table}_by_time ON ${table} (deleted_at);`;
+
+// Of two processes that use the same key at the same time, the index lets one commit. It has no entries for deletions
+// without a key, which pay nothing for it.
+const keyIndexSql = (table: string): string =>
+  `CREATE UNIQUE INDEX deletions_by_key ON ${table} (idempotency_key) WHERE idempotency_key IS NOT NULL;`;
+
+const oneTableSql = `
+  CREATE TABLE deletions (${numberedBy} PRIMARY KEY, ${recordColumns});
+  ${recordIndexesSql("deletions")}
+  ${keyIndexSql("deletions")}`;
+
+// A day that is dropped as a whole costs a thousandth of deleting its rows. Records with an idempotency key are in one
+// partition, deletions_by_row, whose index keeps a key from being used twice, whatever the day.
+const partitionsSql = `
+  CREATE TABLE deletions_by_row (
+    seq bigint CONSTRAINT deletions_pkey PRIMARY KEY, ${recordColumns}, by_day boolean);
+  ${recordIndexesSql("deletions_by_row")}
+  ${keyIndexSql("deletions_by_row")}
+  CREATE TABLE deletions_by_day (seq bigint NOT NULL, ${recordColumns}, by_day boolean) PARTITION BY RANGE (deleted_at);
+  ${recordIndexesSql("deletions_by_day")}
+  CREATE TABLE deletions_other_days PARTITION OF deletions_by_day DEFAULT;
+  ALTER TABLE deletions_other_days REPLICA IDENTITY FULL;
+  CREATE TABLE deletions (${numberedBy}, ${recordColumns}, by_day boolean) PARTITION BY LIST (by_day);
+  ${recordIndexesSql("deletions")}
+  ALTER TABLE deletions ATTACH PARTITION deletions_by_row FOR VALUES IN (NULL);
+  ALTER TABLE deletions ATTACH PARTITION deletions_by_day FOR VALUES IN (true);
+  DO $close$ DECLARE one record; BEGIN
+    ${closeSql("'deletions_by_row'::regclass, 'deletions_by_day'::regclass, 'deletions_other_days'::regclass")}
+  END $close$;
+  ${dayFunctionsSql}
+  SELECT plantstore_make_day((now() AT TIME ZONE 'UTC')::date);`;
+
+/**
+ * Returns the statements that create the tables of schema version 1, in the schema to which the `search_path` of their
+ * transaction leads.
+ *
+ * Without partitions they are plain tables and b-trees, which other databases that speak the protocol of PostgreSQL
+ * accept too.
+ *
+ * @param isByDay - whether deletion records are divided by day, as on PostgreSQL itself
+ */
+export const tablesSql = (isByDay: boolean): string => `
+  CREATE TABLE plantstore_schema (version integer NOT NULL);
+  INSERT INTO plantstore_schema (version) VALUES (1);
+  CREATE TABLE plants (id bigint PRIMARY KEY);
+  ${isByDay ? partitionsSql : oneTableSql}`;

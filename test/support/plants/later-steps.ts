@@ -1,0 +1,33 @@
+import { type Migration, newestVersion } from "../../../src/plantstore/plants/postgres/schema/migrations.ts";
+import { tablesSql } from "../../../src/plantstore/plants/postgres/schema/tables.ts";
+import { type PostgresServer, runSql } from "./postgres-server.ts";
+
+/** Steps as later releases may have them: one that changes a table, and one that builds an index, too. */
+export const laterSteps: readonly Migration[] = [
+  { sql: "ALTER TABLE deletions ADD COLUMN IF NOT EXISTS note text", table: "deletions" },
+  {
+    sql: "ALTER TABLE deletions ADD COLUMN IF NOT EXISTS receipt text",
+    table: "deletions",
+    index: {
+      table: "deletions_by_row",
+      name: "deletions_by_receipt",
+      create: (table) => `CREATE UNIQUE INDEX CONCURRENTLY deletions_by_receipt ON ${table} (receipt)`,
+    },
+  },
+];
+
+/** The version to which they lead. */
+export const latestVersion: number = newestVersion(laterSteps);
+
+/** Creates a schema of a version up to that of {@link laterSteps}; 0 is an empty one. */
+export async function createSchemaOfVersion(server: PostgresServer, version: number): Promise<string> {
+  const url = await server.createSchema();
+  if (version === 0) return url;
+  await runSql(url, tablesSql(true));
+  for (const { sql, index } of laterSteps.slice(0, version - 1)) {
+    await runSql(url, sql);
+    if (index !== undefined) await runSql(url, index.create(index.table).replace(" CONCURRENTLY", ""));
+  }
+  await runSql(url, `UPDATE plantstore_schema SET version = ${version}`);
+  return url;
+}
