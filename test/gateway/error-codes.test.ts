@@ -8,6 +8,7 @@ import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_p
 import { requireOwnDescriptors } from "../../src/gateway/calls/own-descriptors.ts";
 import { createOwnHttp1Server } from "../../src/gateway/carriers/sockets/own-http1-server.ts";
 import { BacklogBudget, defaultLimits } from "../../src/gateway/carriers/index.ts";
+import { createUpstream, type Upstream } from "../../src/gateway/client/index.ts";
 import { createGateway, errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../../src/gateway/index.ts";
 import { HealthCheckRequestSchema } from "../../src/gateway/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../../src/gateway/health/index.ts";
@@ -106,6 +107,10 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
       for await (const _ of watch(health));
     }),
   ERR_UPSTREAM_UNAVAILABLE: () => codeOfUpstream({ request: ({ socket }) => socket.destroy() }),
+  ERR_UPSTREAM_BUSY: () =>
+    codeOfUpstream({}, (baseUrl) =>
+      createUpstream({ addresses: baseUrl, connections: 1, limits: { callsPerConnection: 1, queueTimeoutMs: 1 } }),
+    ),
   ERR_UPSTREAM_ANSWER: () =>
     codeOfUpstream({ request: (connection, id) => connection.send(...grpcAnswer(id, envelope(Buffer.of(0xff)))) }),
   ERR_HANDLER_FAILED: { sent: water("{}"), implementation: { waterBed: fails } },
@@ -125,15 +130,19 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_HEADER_FIELD: codeOfWrongField,
 };
 
-/** Returns the identifier for what an upstream does to a call of REST. */
-async function codeOfUpstream(script: Script): Promise<unknown> {
+/** Returns the identifier for what an upstream does to the first of two concurrent calls of REST that fails. */
+async function codeOfUpstream(script: Script, open: (baseUrl: string) => string | Upstream = String): Promise<unknown> {
   await using upstream = await startScriptedServer(script);
-  const seen: unknown[] = [];
+  const { promise, resolve } = Promise.withResolvers<unknown>();
   await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], {
-    onError: (_, error) => seen.push(errorCodeOf(error)),
+    onError: (_, error) => resolve(errorCodeOf(error)),
+    upstreamOptions: { upstream: open(upstream.baseUrl) },
   });
-  await exchangeHttp1(proxy.address, get("/sensors/a/reading"));
-  return seen[0];
+  const responses = [1, 2].map(() => exchangeHttp1(proxy.address, get("/sensors/a/reading")).catch(() => undefined));
+  const code = await within(promise, "an error");
+  await proxy.proxy.close();
+  await Promise.all(responses);
+  return code;
 }
 
 async function recordReadings(readings: AsyncIterable<unknown>): Promise<{ count: number }> {

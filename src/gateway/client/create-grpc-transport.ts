@@ -45,7 +45,7 @@ export interface GrpcTransportOptions {
   readonly interceptors?: readonly Interceptor[];
   /** For `https:`: certificates to trust (`ca`), our own (`cert` and `key`), the name of the server (`servername`). */
   readonly tls?: UpstreamTls;
-  /** Connections at most, each opened when all streams of the others are taken: from 1, the default, to 8. */
+  /** Connections at most, each opened when all streams of the others are taken: from 1 to 1,000. Default 100. */
   readonly connections?: number;
   /** How messages are compressed from {@link compressMinBytes} on. By default they are not. */
   readonly sendCompression?: "gzip" | "br" | "zstd";

@@ -10,6 +10,7 @@ import {
   createRequestMetrics,
   measureGateway,
   measureReadiness,
+  measureUpstreams,
   Metrics,
 } from "../metrics/index.ts";
 import { describeBinding, selectorOf, surveyRestRoutes } from "../rest/index.ts";
@@ -58,7 +59,9 @@ class ProxyServer {
     this.#settings = settings;
     this.#terminal = terminal;
     this.#log = new FailureLog(terminal);
-    this.#upstreams = settings.upstreams.map((address) => openUpstream(address, settings));
+    const upstreams = settings.upstreams.map((name) => ({ name, upstream: openUpstream(name, settings) }));
+    this.#upstreams = upstreams.map(({ upstream }) => upstream);
+    measureUpstreams(this.#metrics, upstreams);
     const isServed = (): string | undefined => (this.#proxy === undefined ? "there are no descriptors yet" : undefined);
     const isReached = (): string | undefined =>
       this.#upstreams.some(({ ready }) => ready) ? undefined : "no upstream can be reached";

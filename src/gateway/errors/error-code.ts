@@ -28,6 +28,7 @@ export type GatewayErrorCode =
   | "ERR_HEALTH_WATCHERS"
   | "ERR_SERVER_STOPPING"
   | "ERR_UPSTREAM_UNAVAILABLE"
+  | "ERR_UPSTREAM_BUSY"
   | "ERR_UPSTREAM_ANSWER"
   // Faults, which no answer reveals: the last argument of `onFault`.
   | "ERR_HANDLER_FAILED"

@@ -60,6 +60,11 @@ export class Deadlines<Stream> {
     return this.parts.limits.idleTimeoutMs;
   }
 
+  /** Whether a stream is open that keeps the connection. */
+  protected get isBusy(): boolean {
+    return this.parts.streams.open.size > 0;
+  }
+
   #look(): void {
     if (this.#isStopped) return;
     const nowMs = performance.now();
@@ -88,7 +93,7 @@ export class Deadlines<Stream> {
     const { backlog, streams, limits } = this.parts;
     const { idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs } = limits;
     if (backlog.stalledMs(nowMs) > blockedTimeoutMs) return this.#effects.destroy();
-    if (streams.open.size > 0 || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
+    if (this.isBusy || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
     this.#lastStreamId = streams.lastStreamId;
     // Idle means without streams, not without frames: a PING now and then does not keep a connection open.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) this.#effects.drain();

@@ -52,6 +52,49 @@ function http2Errors(scope: string, counts: ReadonlyMap<string, number>): readon
   return [...counts].map(([code, value]) => ({ attributes: { scope, code }, value }));
 }
 
+/** An upstream that is measured. */
+export interface MeasuredUpstream {
+  /** The label `upstream` of its metrics: different for each. */
+  readonly name: string;
+  /** As of `@plantstore/gateway/client`. */
+  readonly upstream: {
+    readonly load: {
+      readonly connections: number;
+      readonly calls: number;
+      readonly waitingCalls: number;
+      readonly refusals: Readonly<Record<string, number>>;
+    };
+  };
+}
+
+/** Adds metrics of the upstreams of a proxy: connections, calls, those that wait, and those that were refused. */
+export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): void {
+  const gauges = [
+    ["connections", "{connection}", "Open connections to upstreams", "connections"],
+    ["requests.active", "{request}", "Calls that were sent to upstreams and are not answered yet", "calls"],
+    ["requests.waiting", "{request}", "Calls that wait for a connection to an upstream or a stream", "waitingCalls"],
+  ] as const;
+  for (const [name, unit, description, key] of gauges) {
+    metrics.gauge({ name: `gateway.upstream.${name}`, unit, description }, () =>
+      upstreams.map(({ name: label, upstream }) => ({ attributes: { upstream: label }, value: upstream.load[key] })),
+    );
+  }
+  metrics.observedCounter(
+    {
+      name: "gateway.upstream.refusals",
+      unit: "{request}",
+      description: "Calls that were refused because an upstream that can be reached has no stream for them",
+    },
+    () =>
+      upstreams.flatMap(({ name, upstream }) =>
+        Object.entries(upstream.load.refusals).map(([reason, value]) => ({
+          attributes: { upstream: name, reason },
+          value,
+        })),
+      ),
+  );
+}
+
 /** Adds gauges that say whether the server is ready, and whether it drains. */
 export function measureReadiness(metrics: Metrics, readiness: MeasuredReadiness): void {
   metrics.gauge({ name: "gateway.ready", unit: "", description: "1 while calls may be sent here, else 0" }, () =>

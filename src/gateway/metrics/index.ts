@@ -2,7 +2,14 @@
  * What happens in the server, and how long does it take? Metrics by the semantic conventions of OpenTelemetry, and the
  * endpoint `/metrics` for Prometheus, for any service: the entry `@plantstore/gateway/metrics`.
  */
-export { type MeasuredGateway, type MeasuredReadiness, measureGateway, measureReadiness } from "./gateway-metrics.ts";
+export {
+  type MeasuredGateway,
+  type MeasuredReadiness,
+  type MeasuredUpstream,
+  measureGateway,
+  measureReadiness,
+  measureUpstreams,
+} from "./gateway-metrics.ts";
 export {
   type Attributes,
   createRequestMetrics,

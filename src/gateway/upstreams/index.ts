@@ -7,6 +7,7 @@
  */
 export { type UpstreamTls } from "./open-socket.ts";
 export { requireRange } from "./require-range.ts";
-export { type Caller, createUpstream, Upstream, type UpstreamLoad } from "./upstream.ts";
+export type { Caller, RefusalReason } from "./call-queue.ts";
+export { createUpstream, Upstream, type UpstreamLoad } from "./upstream.ts";
 export type { UpstreamLimits } from "./upstream-limits.ts";
 export type { UpstreamLookup, UpstreamOptions } from "./upstream-options.ts";

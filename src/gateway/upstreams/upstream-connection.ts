@@ -16,8 +16,19 @@ export interface ServerSettings {
   readonly healthService: string | undefined;
   readonly maxConnectionAgeMs: number;
   readonly limits: UpstreamLimits;
+  /** Of a connection that is the only one to its server. */
   readonly http2Limits: Http2Limits;
+  /** Of a connection in addition to others. */
+  readonly surplusHttp2Limits: Http2Limits;
   readonly budget: BacklogBudget;
+}
+
+/** What a connection begins with. */
+export interface ConnectionStart {
+  /** Streams that it opens before its server has said how many it takes. */
+  readonly streamsBeforeSettings: number;
+  /** Whether there are others to the same server. */
+  readonly isSurplus: boolean;
 }
 
 /** The reports of an {@link UpstreamConnection}. */
@@ -49,14 +60,14 @@ export class UpstreamConnection {
     socket: Socket,
     address: UpstreamAddress,
     settings: ServerSettings,
-    streamsBeforeSettings: number,
+    { streamsBeforeSettings, isSurplus }: ConnectionStart,
     events: ConnectionEvents,
   ) {
-    const { http2Limits, budget, keepaliveMs, healthService, maxConnectionAgeMs } = settings;
+    const { budget, keepaliveMs, healthService, maxConnectionAgeMs } = settings;
     this.#events = events;
     this.#isHealthy = healthService === undefined;
     this.carrier = new ClientConnection(socket, {
-      limits: http2Limits,
+      limits: isSurplus ? settings.surplusHttp2Limits : settings.http2Limits,
       budget,
       keepaliveMs,
       streamsBeforeSettings,

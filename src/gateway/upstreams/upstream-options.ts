@@ -2,6 +2,7 @@ import { timerMsMax } from "../carriers/index.ts";
 import { type UpstreamTls } from "./open-socket.ts";
 import { requireRange } from "./require-range.ts";
 import {
+  connectionsDefault,
   connectionsMax,
   defaultKeepaliveMs,
   defaultResolveEveryMs,
@@ -24,7 +25,10 @@ export interface UpstreamOptions {
    * means TLS.
    */
   readonly tls?: UpstreamTls;
-  /** Connections to each server at most, opened when all streams of the others are taken: from 1, the default, to 8. */
+  /**
+   * Connections to each server at most, opened when all streams of the others are taken: from 1 to 1,000. Default 100.
+   * One that is open in addition to the first is closed after a minute without a call.
+   */
   readonly connections?: number;
   /** Milliseconds of silence, while calls wait, after which a server is sent a PING. Default 310 s. */
   readonly keepaliveMs?: number;
@@ -53,7 +57,7 @@ export type UpstreamSettings = Required<Omit<UpstreamOptions, "tls" | "lookup" |
 /** Adds the defaults. @throws RangeError for a number out of range */
 export function readUpstreamOptions(options: UpstreamOptions): UpstreamSettings {
   const settings = {
-    connections: 1,
+    connections: connectionsDefault,
     keepaliveMs: defaultKeepaliveMs,
     resolveEveryMs: defaultResolveEveryMs,
     maxConnectionAgeMs: Number.POSITIVE_INFINITY,

@@ -12,26 +12,30 @@ export interface ServerEvents {
   onRoom(connection: UpstreamConnection): void;
   /** Called when there may be no hope of room any more. */
   onChange(): void;
-  /** Called when a new connection is known to be of use. */
+  /** Called when the first connection is known to be of use. */
   onConnected(): void;
-  /** Called when a connection is over. */
+  /** Called when a connection is over, unless it was one of several. */
   onLost(): void;
+  /** Called when a connection is over. */
+  onClosed(): void;
 }
 
 /**
- * The connections to one server: opened when they are asked for, one at a time. If it cannot be reached, it is left alone
- * for as long as gRPC's rule says.
+ * The connections to one server: the first one is opened when it is asked for, further ones as calls find no room. If it
+ * cannot be reached, it is left alone for as long as gRPC's rule says.
  */
 export class UpstreamServer implements Loaded {
   readonly #address: UpstreamAddress;
   readonly #settings: ServerSettings;
   readonly #events: ServerEvents;
   readonly #backoff = new ConnectBackoff();
+  /** Of connections in addition to others. A server may refuse these alone, and must not be left alone for that. */
+  readonly #surplusBackoff = new ConnectBackoff();
   readonly #connections = new Set<UpstreamConnection>();
+  /** Gives up each connection that is being opened. */
+  readonly #openings = new Set<() => void>();
   /** What a new connection may be trusted with: as much as the last one. */
   #streamsBeforeSettings: number;
-  /** Gives up the connection that is being opened. */
-  #giveUp: (() => void) | undefined;
   /** Why the last attempt to reach it failed; `undefined` if it did not. */
   problem: ConnectError | undefined;
 
@@ -60,38 +64,59 @@ export class UpstreamServer implements Loaded {
 
   /** Whether it will be known soon if calls are given to it. */
   get isPending(): boolean {
-    return this.#giveUp !== undefined || this.#some(({ isKnown, isRetired }) => !isKnown && !isRetired);
+    return this.#openings.size > 0 || this.#some(({ isKnown, isRetired }) => !isKnown && !isRetired);
   }
 
-  /** Whether {@link connect} opens another connection now. */
+  /** Whether {@link connect} opens a connection now. */
   get mayConnect(): boolean {
-    if (this.#giveUp !== undefined || this.#backoff.waits) return false;
-    let connections = 0;
-    for (const { isRetired } of this.#connections) if (!isRetired) connections++;
-    return connections < this.#settings.connections;
+    if (this.#openings.size > 0 || this.#backoff.waits) return false;
+    return !this.#isActive;
   }
 
-  /** Returns a connection with room for a call. */
+  get #isActive(): boolean {
+    return this.#some(({ isRetired }) => !isRetired);
+  }
+
+  /** Returns a connection with room for a call: the first one, so that those of a burst are idle after it. */
   findRoom(): UpstreamConnection | undefined {
     for (const connection of this.#connections) if (connection.room > 0) return connection;
     return undefined;
   }
 
-  /** Opens a connection if it {@link mayConnect}. */
+  /** Opens the first connection if it {@link mayConnect}. */
   connect(): void {
-    if (!this.mayConnect) return;
-    const { tls, limits } = this.#settings;
-    const begunAtMs = performance.now();
-    this.#giveUp = openSocket(this.#address, tls, limits.connectTimeoutMs, (result) => {
-      this.#giveUp = undefined;
-      if (result instanceof Error) this.#failed(begunAtMs, result);
-      else this.#opened(result, begunAtMs);
-    });
+    if (this.mayConnect) this.#open(this.#backoff);
+  }
+
+  /**
+   * Opens further connections for calls that have found no room. Together they at most double in a round trip, so that
+   * no more are opened than the server's SETTINGS ask for, and none while it takes no streams at all.
+   *
+   * @returns how many calls will find room on those that are being opened
+   */
+  grow(calls: number): number {
+    let open = this.#openings.size;
+    let known = 0;
+    let streams = 0;
+    for (const { carrier, isKnown, isRetired } of this.#connections) {
+      if (isRetired) continue;
+      open++;
+      if (!isKnown) continue;
+      known++;
+      streams = Math.max(streams, carrier.streamsMax);
+    }
+    if (streams === 0) return 0;
+    let pending = open - known;
+    const wanted = Math.min(Math.ceil(calls / streams), known);
+    for (; pending < wanted && open < this.#settings.connections && !this.#surplusBackoff.waits; pending++, open++) {
+      this.#open(this.#surplusBackoff);
+    }
+    return pending * streams;
   }
 
   /** Takes no more calls, and lets those that it has end. */
   drain(): void {
-    this.#giveUp?.();
+    for (const giveUp of this.#openings) giveUp();
     for (const { carrier } of this.#connections) carrier.drain();
   }
 
@@ -105,21 +130,37 @@ export class UpstreamServer implements Loaded {
     return false;
   }
 
-  #opened(socket: Socket, begunAtMs: number): void {
-    const connection = new UpstreamConnection(socket, this.#address, this.#settings, this.#streamsBeforeSettings, {
+  #open(backoff: ConnectBackoff): void {
+    const { tls, limits } = this.#settings;
+    const begunAtMs = performance.now();
+    const giveUp = openSocket(this.#address, tls, limits.connectTimeoutMs, (result) => {
+      this.#openings.delete(giveUp);
+      if (result instanceof Error) this.#failed(backoff, begunAtMs, result);
+      else this.#opened(result, backoff, begunAtMs);
+    });
+    this.#openings.add(giveUp);
+  }
+
+  #opened(socket: Socket, backoff: ConnectBackoff, begunAtMs: number): void {
+    const isSurplus = this.#isActive;
+    // One of several is used once its server has sent SETTINGS: a balancer that allows fewer accepts and closes it.
+    const start = { isSurplus, streamsBeforeSettings: isSurplus ? 0 : this.#streamsBeforeSettings };
+    const connection = new UpstreamConnection(socket, this.#address, this.#settings, start, {
       onKnown: (streamsMax) => {
         // One at least: a server that takes none, and ends connections, would be connected to over and over.
         const { streamsBeforeSettings } = this.#settings.limits;
         this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));
-        this.#backoff.succeeded();
+        backoff.succeeded();
         this.problem = undefined;
-        this.#events.onConnected();
+        if (!isSurplus) this.#events.onConnected();
       },
       onRoom: () => (connection.room > 0 ? this.#events.onRoom(connection) : this.#events.onChange()),
       onClosed: (_, problem) => {
         this.#connections.delete(connection);
-        if (problem !== undefined) this.#failed(begunAtMs, problem);
-        this.#events.onLost();
+        if (problem !== undefined) this.#failed(backoff, begunAtMs, problem);
+        // That the others of a burst are not needed any more says nothing of the server.
+        if (!isSurplus || !this.#isActive) this.#events.onLost();
+        this.#events.onClosed();
       },
     });
     this.#connections.add(connection);
@@ -128,8 +169,8 @@ export class UpstreamServer implements Loaded {
     if (!connection.carrier.busy) socket.unref();
   }
 
-  #failed(begunAtMs: number, cause: Error): void {
-    this.#backoff.failed(begunAtMs);
+  #failed(backoff: ConnectBackoff, begunAtMs: number, cause: Error): void {
+    backoff.failed(begunAtMs);
     const message = `cannot connect to ${nameAddress(this.#address)}: ${cause.message}`;
     this.problem = new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
     this.#events.onChange();

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BacklogBudget } from "../carriers/index.ts";
-import type { ClientConnection } from "../http2/client/index.ts";
 import { AddressBook } from "./address-book.ts";
+import { type Caller, CallQueue, type RefusalReason } from "./call-queue.ts";
 import { prepareTls } from "./open-socket.ts";
 import { pickServer } from "./pick-server.ts";
 import { readUpstreamAddress, type UpstreamAddress } from "./upstream-address.ts";
@@ -9,16 +9,6 @@ import type { ServerSettings, UpstreamConnection } from "./upstream-connection.t
 import { toClientLimits, type UpstreamLimits } from "./upstream-limits.ts";
 import { readUpstreamOptions, type UpstreamOptions } from "./upstream-options.ts";
 import { type ServerEvents, UpstreamServer } from "./upstream-server.ts";
-
-/** A call that wants a stream. */
-export interface Caller {
-  /** Whether it waits for as long as no server can be reached, rather than to be refused. */
-  readonly waitsForReady: boolean;
-  /** Called once, with a connection that has room: the stream must be opened before this returns. */
-  begin(connection: ClientConnection): void;
-  /** Called instead when there is none: `Unavailable`, or `ResourceExhausted` when too many calls wait. */
-  refuse(error: ConnectError): void;
-}
 
 /** What an {@link Upstream} is doing. */
 export interface UpstreamLoad {
@@ -32,12 +22,14 @@ export interface UpstreamLoad {
   readonly waitingCalls: number;
   /** Bytes that wait to be sent. */
   readonly queuedBytes: number;
+  /** Calls that were refused although servers can be reached, since the upstream was created, by reason. */
+  readonly refusals: Readonly<Record<RefusalReason, number>>;
 }
 
-/** Milliseconds between two looks at what calls wait for. 100 ms: a tenth of the shortest back-off. */
-const lookEveryMs = 100;
+/** Milliseconds between two checks of what calls wait for. 100 ms: a tenth of the shortest back-off. */
+const waitersCheckIntervalMs = 100;
 
-/** Servers that are connected to at once because calls wait. 2: if the first is of no use, another is on its way. */
+/** Servers that are connected to concurrently because calls wait. 2: if the first is of no use, another is on its way. */
 const attemptsAtOnce = 2;
 
 /**
@@ -58,10 +50,10 @@ export class Upstream implements AsyncDisposable {
   readonly #known = new Map<string, UpstreamServer>();
   /** Those that calls are given to. */
   #servers: readonly UpstreamServer[] = [];
-  readonly #waiting = new Set<Caller>();
+  readonly #queue: CallQueue;
   readonly #watchers = new Set<() => void>();
-  /** Runs while calls wait: those that no event wakes, as a back-off is over or a name may be looked up again. */
-  #look: NodeJS.Timeout | undefined;
+  /** Runs while calls wait: those that no event wakes, as a back-off, a gap between two look-ups or their time is over. */
+  #check: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
   #closed: (() => void) | undefined;
   readonly #events: ServerEvents = {
@@ -69,6 +61,7 @@ export class Upstream implements AsyncDisposable {
     onChange: () => this.#connect(),
     onConnected: () => this.#tellWatchers(),
     onLost: () => this.#lost(),
+    onClosed: () => this.#tellClosed(),
   };
 
   /** See {@link createUpstream}. */
@@ -79,6 +72,7 @@ export class Upstream implements AsyncDisposable {
     this.scheme = first.scheme;
     this.authority = first.authority;
     this.#limits = limits;
+    this.#queue = new CallQueue(limits, this.authority);
     this.#settings = {
       tls: first.scheme === "https" ? prepareTls(tls) : undefined,
       connections,
@@ -86,7 +80,12 @@ export class Upstream implements AsyncDisposable {
       healthService,
       maxConnectionAgeMs,
       limits,
-      http2Limits: toClientLimits(limits, keepaliveMs),
+      http2Limits: toClientLimits(limits, keepaliveMs, limits.idleTimeoutMs),
+      surplusHttp2Limits: toClientLimits(
+        limits,
+        keepaliveMs,
+        Math.min(limits.idleTimeoutMs, limits.surplusIdleTimeoutMs),
+      ),
       budget: this.#budget,
     };
     this.#book = new AddressBook([first, ...others], settings, () => this.#readdress());
@@ -116,29 +115,29 @@ export class Upstream implements AsyncDisposable {
       connections += server.connections;
       calls += server.calls;
     }
-    const { size: waitingCalls } = this.#waiting;
-    return { servers: this.#servers.length, connections, calls, waitingCalls, queuedBytes: this.#budget.bytes };
+    const { size: waitingCalls, refusals } = this.#queue;
+    const { bytes: queuedBytes } = this.#budget;
+    return { servers: this.#servers.length, connections, calls, waitingCalls, queuedBytes, refusals };
   }
 
   /** Gives a call a stream: at once, or when there is one. For transports. */
   call(caller: Caller): void {
     if (this.#closing !== undefined) return caller.refuse(closed());
-    if (this.#budget.bytes > this.#limits.queuedBytes) {
-      return caller.refuse(new ConnectError("too many bytes wait to be sent", Code.ResourceExhausted));
+    const { queuedBytes } = this.#limits;
+    if (this.#budget.bytes > queuedBytes) {
+      const why = `more than ${queuedBytes} bytes wait to be sent`;
+      return this.#queue.refuse(caller, "unsent_bytes", "too many bytes wait to be sent", why);
     }
     const connection = this.#findRoom();
     this.#book.refresh();
     if (connection !== undefined) return caller.begin(connection.carrier);
-    if (this.#waiting.size >= this.#limits.waitingCalls) {
-      return caller.refuse(new ConnectError("too many calls wait for the server", Code.ResourceExhausted));
-    }
-    this.#waiting.add(caller);
+    this.#queue.add(caller);
     this.#connect();
   }
 
   /** Forgets a call that waits. For transports. */
   leave(caller: Caller): void {
-    this.#waiting.delete(caller);
+    this.#queue.remove(caller);
     this.#restIfDone();
   }
 
@@ -224,30 +223,33 @@ export class Upstream implements AsyncDisposable {
 
   /** Connects to servers if calls wait, and fails these if there is nothing that they could wait for. */
   #connect(): void {
-    if (this.#waiting.size === 0) return;
+    if (this.#queue.size === 0) return;
     // Keeps the process alive, as a lookup and sockets that only watch do not.
-    this.#look ??= setInterval(() => {
-      this.#book.refresh();
-      this.#connect();
-    }, lookEveryMs);
+    this.#check ??= setInterval(() => this.#checkWaiting(), waitersCheckIntervalMs);
     const count = this.#servers.length;
-    let pending = this.#servers.filter(({ isPending }) => isPending).length;
     // From anywhere, so that not every client begins with the same one.
     const start = Math.trunc(Math.random() * count);
     const turned = [...this.#servers.slice(start), ...this.#servers.slice(0, start)];
-    for (const server of turned) {
-      if (pending >= attemptsAtOnce) return;
-      if (server.isServing || !server.mayConnect) continue;
+    const serving = turned.filter(({ isServing }) => isServing);
+    const others = turned.filter(({ isServing }) => !isServing);
+    let pending = others.filter(({ isPending }) => isPending).length;
+    for (const server of others) {
+      if (pending >= attemptsAtOnce) break;
+      if (!server.mayConnect) continue;
       server.connect();
       pending++;
     }
-    if (pending > 0) return;
-    // All that can be reached are, and have no room.
-    const further = pickServer(turned.filter(({ mayConnect }) => mayConnect));
-    if (further !== undefined) further.connect();
-    else if (!this.#book.isLooking && !turned.some(({ isServing }) => isServing)) {
-      this.#failWaiting(this.#problem, ({ waitsForReady }) => !waitsForReady);
-    }
+    let left = this.#queue.size;
+    for (const server of serving) if (left > 0) left -= server.grow(left);
+    if (pending > 0 || serving.length > 0 || this.#book.isLooking) return;
+    this.#failWaiting(this.#problem, ({ waitsForReady }) => !waitsForReady);
+  }
+
+  #checkWaiting(): void {
+    this.#book.refresh();
+    this.#connect();
+    this.#queue.refuseLate(this.#servers.some(({ isServing }) => isServing));
+    this.#restIfDone();
   }
 
   /** Why no call can be sent. */
@@ -257,27 +259,27 @@ export class Upstream implements AsyncDisposable {
   }
 
   #serve(connection: UpstreamConnection): void {
-    for (const caller of this.#waiting) {
-      if (connection.room <= 0) return this.#connect();
-      this.#waiting.delete(caller);
+    while (connection.room > 0) {
+      const caller = this.#queue.shift();
+      if (caller === undefined) return this.#restIfDone();
       caller.begin(connection.carrier);
     }
+    this.#connect();
     this.#restIfDone();
   }
 
-  /** Looks no more if no call waits. */
+  /** Checks no more if no call waits. */
   #restIfDone(): void {
-    if (this.#waiting.size > 0) return;
-    clearInterval(this.#look);
-    this.#look = undefined;
+    if (this.#queue.size > 0 || this.#check === undefined) return;
+    clearInterval(this.#check);
+    this.#check = undefined;
+    this.#queue.refuseLate(false);
   }
 
   #lost(): void {
-    if (this.#closing !== undefined) this.#tellClosed();
-    else {
-      if (this.#servers.some(({ isServing }) => isServing)) this.#tellWatchers();
-      this.#book.doubt();
-    }
+    if (this.#closing !== undefined) return;
+    if (this.#servers.some(({ isServing }) => isServing)) this.#tellWatchers();
+    this.#book.doubt();
   }
 
   #tellWatchers(): void {
@@ -285,13 +287,11 @@ export class Upstream implements AsyncDisposable {
   }
 
   #tellClosed(): void {
-    const { connections } = this.load;
-    if (connections === 0) this.#closed?.();
+    if (this.#closed !== undefined && this.load.connections === 0) this.#closed();
   }
 
   #failWaiting({ rawMessage, code, cause }: ConnectError, isMeant: (caller: Caller) => boolean = () => true): void {
-    const waiting = [...this.#waiting].filter(isMeant);
-    for (const caller of waiting) this.#waiting.delete(caller);
+    const waiting = this.#queue.removeAll(isMeant);
     this.#restIfDone();
     // An error for each: code that catches it may change its metadata.
     for (const caller of waiting) caller.refuse(new ConnectError(rawMessage, code, undefined, undefined, cause));

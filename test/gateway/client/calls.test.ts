@@ -309,7 +309,7 @@ test.each([
     error: TypeError,
   })),
   { options: JSON.parse('{"baseUrl":"http://x","sendCompression":"deflate"}'), error: TypeError },
-  { options: { baseUrl: "http://x", connections: 9 }, error: RangeError },
+  { options: { baseUrl: "http://x", connections: 1_001 }, error: RangeError },
   { options: { baseUrl: "http://x", keepaliveMs: 0 }, error: RangeError },
   { options: { baseUrl: "http://x", readMaxBytes: 0 }, error: RangeError },
   { options: { baseUrl: "http://x", writeMaxBytes: 0 }, error: RangeError },

@@ -74,7 +74,7 @@ test("a server that takes one stream at a time gets one at a time", async () => 
         connection.send(...grpcAnswer(id, watered), ...(connection.index === 0 ? [goAway(id)] : []));
       }),
   });
-  await using client = clientOf(server.baseUrl);
+  await using client = clientOf(server.baseUrl, { connections: 1 });
   // The first call is what brings the settings, which count for the next connection, too.
   await client.greenhouse.waterBed({});
   expect(await callMany(client, 50)).toEqual({ ok: 50 });

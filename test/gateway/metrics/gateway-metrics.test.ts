@@ -4,6 +4,7 @@ import {
   type MeasuredReadiness,
   measureGateway,
   measureReadiness,
+  measureUpstreams,
 } from "../../../src/gateway/metrics/gateway-metrics.ts";
 import { Metrics } from "../../../src/gateway/metrics/metrics.ts";
 import { measureProcess } from "../../../src/gateway/metrics/process-metrics.ts";
@@ -41,6 +42,27 @@ test("the metrics of a gateway are exported in one order, with their kinds, unit
     ],
   ]);
   expect(new Set(metrics.collect().map(({ description }) => description)).size).toBe(5);
+});
+
+test("the metrics of upstreams name each of them, and count refusals by reason", () => {
+  const metrics = new Metrics();
+  const refusals = { queue_full: 4, queue_timeout: 5 };
+  measureUpstreams(metrics, [
+    { name: "dns:a:1", upstream: { load: { connections: 1, calls: 2, waitingCalls: 3, refusals } } },
+    { name: "unix:/b", upstream: { load: { connections: 0, calls: 0, waitingCalls: 0, refusals: {} } } },
+  ]);
+  const both = (value: number): object[] => series([{ upstream: "dns:a:1" }, value], [{ upstream: "unix:/b" }, 0]);
+  expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
+    ["gauge", "gateway.upstream.connections", "{connection}", both(1)],
+    ["gauge", "gateway.upstream.requests.active", "{request}", both(2)],
+    ["gauge", "gateway.upstream.requests.waiting", "{request}", both(3)],
+    [
+      "counter",
+      "gateway.upstream.refusals",
+      "{request}",
+      series([{ upstream: "dns:a:1", reason: "queue_full" }, 4], [{ upstream: "dns:a:1", reason: "queue_timeout" }, 5]),
+    ],
+  ]);
 });
 
 function series(...all: readonly [attributes: object, value: number][]): object[] {

@@ -61,7 +61,14 @@ test("calls are spread over all addresses of a name", async () => {
     expect(requests).toBeGreaterThan(15);
     expect(connections).toBe(1);
   }
-  expect(client.upstream.load).toEqual({ servers: 3, connections: 3, calls: 0, waitingCalls: 0, queuedBytes: 0 });
+  expect(client.upstream.load).toEqual({
+    servers: 3,
+    connections: 3,
+    calls: 0,
+    waitingCalls: 0,
+    queuedBytes: 0,
+    refusals: { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 },
+  });
 });
 
 test("a call goes to the server that has fewer", async () => {
@@ -429,7 +436,7 @@ test.each([
   { options: { addresses: "http://a", maxConnectionAgeMs: Number.NaN }, error: "maxConnectionAgeMs must be from 1" },
   {
     options: JSON.parse('{"addresses":"http://a","connections":"2"}'),
-    error: "connections must be from 1 to 8, not '2'",
+    error: "connections must be from 1 to 1000, not '2'",
   },
   { options: { addresses: "http://a", limits: { waitingCalls: -1 } }, error: "limits.waitingCalls must be from 1" },
   { options: { addresses: "http://a", limits: { idleTimeoutMs: 2 ** 31 } }, error: "limits.idleTimeoutMs must be" },

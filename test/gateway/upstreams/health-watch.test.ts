@@ -259,6 +259,16 @@ test("an upstream that watches its server is closed at once", async () => {
   expect(server.frames.at(-1)?.type).toBe(frameType.goAway);
 });
 
+test("a connection that only asks how its server is counts as idle", async () => {
+  await using server = await startWatchedServer(says(serving));
+  const options = { healthService: service, limits: { idleTimeoutMs: 50 } };
+  await using client = openGreenhouse({ addresses: server.baseUrl, ...options });
+  expect(await wateringOf(client)).toBe("ok");
+  await expect.poll(() => server.open).toBe(0);
+  expect(await wateringOf(client)).toBe("ok");
+  expect({ watches: server.watches, connections: server.connections }).toEqual({ watches: 2, connections: 2 });
+});
+
 const waitingProgram = `
   import { createClient } from "@connectrpc/connect";
   import { GreenhouseService } from "./examples/gen/greenhouse/v1/greenhouse_pb.ts";

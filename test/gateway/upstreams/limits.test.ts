@@ -47,14 +47,19 @@ test("waits get longer up to a limit, by chance a fifth more or less, until ther
 
 const { toClientLimits, upstreamLimits } = defaults;
 const { waitingCalls, queuedBytes, connectTimeoutMs, closeTimeoutMs, idleTimeoutMs } = upstreamLimits;
-const { callsPerConnection, streamsBeforeSettings } = upstreamLimits;
+const { callsPerConnection, streamsBeforeSettings, queueTimeoutMs, surplusIdleTimeoutMs } = upstreamLimits;
+const { connectionsDefault, connectionsMax } = defaults;
 
 // Each where users read it: on the page, or at the option.
 test.each([
   {
     file: "docs/transports.md",
     says: [
-      `waiting calls (${text(waitingCalls)})`,
+      `${connectionsDefault} connections to each server`,
+      `${text(callsPerConnection)} calls on each`,
+      `up to ${text(waitingCalls)} wait`,
+      `after ${queueTimeoutMs / 1000} s with`,
+      `closed after ${surplusIdleTimeoutMs / 1000} s without a call`,
       `bytes (${queuedBytes / 1024 ** 2} MiB)`,
       `the time for a connection (${connectTimeoutMs / 1000} s)`,
       `looked up every ${defaults.defaultResolveEveryMs / 1000} seconds`,
@@ -63,7 +68,7 @@ test.each([
   {
     file: "src/gateway/upstreams/upstream-options.ts",
     says: [
-      `to ${defaults.connectionsMax}. */`,
+      `from 1 to ${text(connectionsMax)}. Default ${connectionsDefault}.`,
       `is sent a PING. Default ${defaults.defaultKeepaliveMs / 1000} s.`,
       `if calls are made. Default ${defaults.defaultResolveEveryMs / 1000} s.`,
     ],
@@ -73,12 +78,15 @@ test.each([
     says: [
       `further ones fail. ${text(waitingCalls)}:`,
       `calls that begin fail. ${queuedBytes / 1024 ** 2} MiB.`,
+      `of a server that is connected. ${queueTimeoutMs / 1000} s:`,
+      `which only a burst needs. ${surplusIdleTimeoutMs / 60_000} min.`,
       `whatever its server allows: ${text(callsPerConnection)},`,
       `how many it takes. ${streamsBeforeSettings}:`,
       `or a name looked up. ${connectTimeoutMs / 1000} s:`,
       `after the upstream was closed. ${closeTimeoutMs / 1000} s,`,
       `a connection is closed. ${idleTimeoutMs / 60_000} min,`,
-      `Connections to a server at most. ${defaults.connectionsMax}:`,
+      `Connections to a server at most, unless set. ${connectionsDefault}:`,
+      `can be set to. ${text(connectionsMax)}:`,
       `are left out. ${text(defaults.serversMax)}:`,
       `connections are lost. ${defaults.lookupGapMs / 1000} s.`,
     ],
@@ -93,15 +101,15 @@ function text(count: number): string {
 }
 
 test("a request waits for its server as long as its caller does, and a silent server is asked first", () => {
-  const limits = { ...upstreamLimits, callsPerConnection: 10, idleTimeoutMs: 7 };
-  expect(toClientLimits(limits, 5)).toMatchObject({
+  const limits = { ...upstreamLimits, callsPerConnection: 10 };
+  expect(toClientLimits(limits, 5, 7)).toMatchObject({
     concurrentStreams: 10,
     connectionWindowBytes: 10 * defaultHttp2Limits.streamWindowBytes,
     idleTimeoutMs: 7,
     stallTimeoutMs: 5,
     blockedTimeoutMs: Number.POSITIVE_INFINITY,
   });
-  const { stallTimeoutMs } = toClientLimits(limits, Number.MAX_SAFE_INTEGER);
+  const { stallTimeoutMs } = toClientLimits(limits, Number.MAX_SAFE_INTEGER, 7);
   expect(stallTimeoutMs).toBe(defaultHttp2Limits.stallTimeoutMs);
 });
 
@@ -110,7 +118,7 @@ test("calls wait for a stream up to a limit", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => answers.push(() => connection.send(...grpcAnswer(id, watered))),
   });
-  await using client = clientOf(server.baseUrl, { limits: { waitingCalls: 2, callsPerConnection: 1 } });
+  await using client = clientOf(server.baseUrl, { connections: 1, limits: { waitingCalls: 2, callsPerConnection: 1 } });
   const call = (): Promise<string> => outcomeOf(client.greenhouse.waterBed({}));
   const first = call();
   await expect.poll(() => answers.length).toBe(1);
@@ -126,7 +134,7 @@ test("calls wait for a stream up to a limit", async () => {
 
 test("a connection has no more calls at once than the limit says", async () => {
   await using server = await startScriptedServer({});
-  await using client = clientOf(server.baseUrl, { limits: { callsPerConnection: 2 } });
+  await using client = clientOf(server.baseUrl, { connections: 1, limits: { callsPerConnection: 2 } });
   const calls = Array.from({ length: 6 }, () => outcomeOf(client.greenhouse.waterBed({})));
   await expect.poll(() => server.requests).toBe(2);
   await expect.poll(() => client.upstream.load).toMatchObject({ calls: 2, waitingCalls: 4 });

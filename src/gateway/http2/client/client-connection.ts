@@ -61,12 +61,16 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     this.#options = options;
   }
 
-  /** How many more streams may be opened now. */
-  get room(): number {
-    if (this.#retired) return 0;
+  /** How many streams may be open at the same time, by the server's last SETTINGS and our own limit. */
+  get streamsMax(): number {
     const { limits, streamsBeforeSettings } = this.#options;
     const peerMax = this.#settled ? this.rules.peer.concurrentStreams : streamsBeforeSettings;
-    return Math.min(limits.concurrentStreams, peerMax) - this.streams.open.size;
+    return Math.min(limits.concurrentStreams, peerMax);
+  }
+
+  /** How many more streams may be opened now. Negative after the server has lowered its limit. */
+  get room(): number {
+    return this.#retired ? 0 : this.streamsMax - this.streams.open.size;
   }
 
   /** How many requests wait for their answers, watches aside. */
@@ -132,7 +136,8 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     rules: ClientRules,
     effects: DeadlineEffects,
   ): ClientDeadlines {
-    return new ClientDeadlines(parts, rules, effects, () => this.#options.keepaliveMs);
+    const keepaliveMs = (): number => this.#options.keepaliveMs;
+    return new ClientDeadlines(parts, rules, effects, keepaliveMs, () => this.busy);
   }
 
   /** No answer can be completed any more. */
