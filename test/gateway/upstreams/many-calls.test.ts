@@ -223,7 +223,7 @@ test("a server that allows no stream gets no further connections, and calls wait
 
 test("a call that no stream is free for fails after the limit, those behind it after theirs", async () => {
   await using server = await startHeld(1);
-  await using client = await openTaught(server, { connections: 1, limits: { queueTimeoutMs: 300 } });
+  await using client = await openTaught(server, { connections: 1, limits: { queueTimeoutMs: 600 } });
   const [first = Promise.resolve("")] = call(client, 1);
   await expect.poll(() => server.held.length).toBe(1);
   const late = call(client, 3);
@@ -235,11 +235,12 @@ test("a call that no stream is free for fails after the limit, those behind it a
     waitingCalls: 0,
     refusals: { queue_full: 0, queue_timeout: 3, unsent_bytes: 0 },
   });
-  const [next = Promise.resolve("")] = call(client, 1);
-  server.respond();
-  await expect.poll(() => server.held.length).toBe(1);
-  server.respond();
-  expect(await Promise.all([first, next])).toEqual(["ok", "ok"]);
+  const [second = Promise.resolve("")] = call(client, 1);
+  await pause(400);
+  const [third = Promise.resolve("")] = call(client, 1);
+  await second;
+  expect(client.upstream.load).toMatchObject({ waitingCalls: 1, refusals: { queue_timeout: 4 } });
+  expect(await respondToAll(server, [first, third])).toEqual(["ok"]);
 });
 
 test("calls that wait for a server rather than for a stream are not refused for it", async () => {
@@ -341,7 +342,10 @@ test("a server that refuses further connections keeps its calls, and is not left
   held.respond();
   await first;
   const calls = call(client, 3);
-  await expect.poll(() => accepts).toBeLessThan(0);
+  await expect.poll(() => accepts).toBe(-1);
+  // Longer than a check of those that wait, shorter than the back-off.
+  await pause(250);
+  expect(accepts).toBe(-1);
   expect(await respondToAll(held, calls)).toEqual(["ok"]);
   accepts = 1;
   sockets[0]?.destroy();
