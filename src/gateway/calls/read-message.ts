@@ -4,20 +4,25 @@ import { messageTooLarge, type Rpc, type Wire } from "../protocols/index.ts";
 import { exchangeOf, type ServedRequest } from "./request.ts";
 
 /** A call whose client sends one message. */
-export interface MessageCall extends BodyReceiver {
-  readonly request: ServedRequest;
+export interface MessageCall extends BodyReader {
   readonly rpc: Rpc;
   readonly wire: Wire;
   /** Runs the call with the message. */
   run(message: Message): void;
 }
 
-/** Reads the body of a call, which receives it; nothing is read if there is none, or if it has no meaning. */
-export function readBody(call: MessageCall): void {
-  const { body } = exchangeOf(call.request);
-  const plan = call.wire.body;
-  if (body === undefined || plan === undefined) call.received(noBytes);
-  else body.read(plan, call);
+/** What reads a body: a call, or what looks for one in the body. */
+export interface BodyReader extends BodyReceiver {
+  readonly request: ServedRequest;
+  readonly wire: Pick<Wire, "body">;
+}
+
+/** Reads the body of a request; nothing is read if there is none, or if it has no meaning. */
+export function readBody(reader: BodyReader): void {
+  const { body } = exchangeOf(reader.request);
+  const plan = reader.wire.body;
+  if (body === undefined || plan === undefined) reader.received(noBytes);
+  else body.read(plan, reader);
 }
 
 /**

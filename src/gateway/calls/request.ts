@@ -23,10 +23,9 @@ import { fullPathOf, type Target } from "./routes.ts";
 import { refuse } from "./refuse.ts";
 import type { Server } from "./server.ts";
 
-/** A call as its request sees it. */
-export interface ServedCall {
-  readonly wire: Wire;
-  readonly view: CallView;
+/** A call, or what reads the body of a request to find out which call it is. */
+export interface AnyCall {
+  readonly wire: Pick<Wire, "problem" | "giveUpCoding" | "release">;
   /** Reads the request, once nothing stands in the way. Throws HttpProblem if the application has consumed the body. */
   read(): void;
   /**
@@ -36,8 +35,14 @@ export interface ServedCall {
   writeError(error: ConnectError): void | Promise<void>;
   /** Milliseconds until {@link writeError} is called again. */
   readonly errorCodingMsMax?: number | undefined;
-  /** Called when the call has ended, for whatever reason. */
+  /** Called when the request has ended, for whatever reason. */
   ended?(): void;
+}
+
+/** A call as its request sees it. */
+export interface ServedCall extends AnyCall {
+  readonly wire: Wire;
+  readonly view: CallView;
 }
 
 /** Milliseconds that the error of a response may take to be compressed: far more than what gzip takes for a megabyte. */
@@ -60,7 +65,8 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   readonly target: Target;
-  readonly procedure: string | undefined;
+  /** Set later where the body names the RPC. */
+  procedure: string | undefined;
   readonly stream: boolean;
   readonly authorization: string | null;
   readonly xRequestId: string | null;
@@ -71,7 +77,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   readonly #server: Server;
   readonly #exchange: Exchange;
   /** The call that the request has become; `undefined` before, and if it becomes none. */
-  #call: ServedCall | undefined;
+  #call: AnyCall | undefined;
   /** When the request began; 0 if there is no `onAnswer`. */
   readonly #startMs: number;
   /** The client that trusted proxies name; `undefined` until first use, and without such proxies. */
@@ -158,15 +164,17 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     return true;
   }
 
+  /** Begins to read the body that names the RPC, which has no deadline: the HTTP server bounds the wait for any body. */
+  beginBody(call: AnyCall): void {
+    // No test can tell: nothing of a body is read after the response.
+    if (this.#open(call)) this.#read(call);
+  }
+
   /** Begins a call, which ends by its response, its deadline, or when the client goes away. */
   begin(call: ServedCall, { options }: Rpc, timeoutMs: number | undefined): void {
     const { shutdownSignal, requestGate } = options;
-    const { problem } = call.wire;
-    this.#call = call;
-    if (this.#exchange.aborted) return this.#abandon(goneAway());
-    this.#exchange.abortReceiver = this;
+    if (!this.#open(call)) return;
     if (shutdownSignal !== undefined) this.#abortOnShutdown(shutdownSignal);
-    if (problem !== undefined) return this.fail(problem);
     if (timeoutMs === 0) return this.#expire();
     // Rounded up, because less than a millisecond is still some time.
     if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(Math.ceil(timeoutMs), () => this.#expire());
@@ -181,7 +189,17 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     );
   }
 
-  #read(call: ServedCall): void {
+  /** Returns whether the request goes on, or has ended because its client has gone away or its header is wrong. */
+  #open(call: AnyCall): boolean {
+    const { problem } = call.wire;
+    this.#call = call;
+    if (this.#exchange.aborted) this.#abandon(goneAway());
+    else if (problem !== undefined) this.fail(problem);
+    else this.#exchange.abortReceiver = this;
+    return !this.done;
+  }
+
+  #read(call: AnyCall): void {
     try {
       call.read();
     } catch (error) {

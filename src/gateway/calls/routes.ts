@@ -2,6 +2,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { codedError } from "../errors/index.ts";
 import type { HeaderFields } from "../carriers/index.ts";
 import {
+  type BodyTarget,
   type CallTarget,
   claimedBy,
   type Mismatch,
@@ -17,7 +18,7 @@ import type { Cors } from "./cors.ts";
 import { type Endpoint, methodsOf, serverEndpoint } from "./endpoint.ts";
 
 /** What a request asks for, by its method, path and header alone. */
-export type Target = CallTarget | EndpointTarget | Unmatched;
+export type Target = CallTarget | BodyTarget | EndpointTarget | Unmatched;
 
 /** An {@link Endpoint} that a request asks for. */
 export interface EndpointTarget {
@@ -118,7 +119,7 @@ export function findTarget(routes: Routes, head: RequestHead): Target {
   for (const protocol of protocols.withPaths) {
     const found = protocol.find(head, path, query);
     if (found === undefined) continue;
-    return found.kind === "unary" || found.kind === "stream" ? found : mismatch(protocols, head, found);
+    return "open" in found ? found : mismatch(protocols, head, found);
   }
   return mismatch(protocols, head, { kind: "not-found" });
 }

@@ -5,7 +5,8 @@
  *
  * Each step below calls the next one as soon as it can; a promise is made only where something must be waited for,
  * because it costs as much as a step. Whatever goes wrong ends in `request.fail`, which responds with an error.
- * Streams leave this way at `open` and continue in `serve-stream.ts`.
+ * Streams leave this way at `open` and continue in `serve-stream.ts`. A request that names its RPC in its body reads it
+ * in `serve-body.ts`, and then opens the call.
  */
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";
@@ -18,6 +19,7 @@ import { type Endpoint, type EndpointAnswer, EndpointExchange } from "./endpoint
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedCall, ServedRequest, serverOf } from "./request.ts";
 import { findTarget, type Target } from "./routes.ts";
+import { serveBody } from "./serve-body.ts";
 import { serveStream } from "./serve-stream.ts";
 import type { Server } from "./server.ts";
 
@@ -76,6 +78,8 @@ function open(request: ServedRequest): void {
       return request.refuse(target.error, target.httpStatus, target.fields);
     case "endpoint":
       return serveEndpoint(request, target.endpoint);
+    case "body":
+      return serveBody(request, target, serveUnary);
     case "stream":
       return serveStream(request, target);
     case "unary":

@@ -6,6 +6,8 @@
  * envelopes, headers. Knows nothing of who may call what.
  */
 export type {
+  BodyTarget,
+  BodyWire,
   CallTarget,
   Mismatch,
   Protocol,

@@ -34,7 +34,7 @@ export interface Protocol {
   /** Returns the target of a GET to the path of an RPC without side effects; `undefined` if the query names none. */
   targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
   /** Finds a target by a path that is not the path of an RPC; `undefined` if the protocol has no such paths. */
-  find?(head: RequestHead, path: string, query: string): CallTarget | Mismatch | undefined;
+  find?(head: RequestHead, path: string, query: string): CallTarget | BodyTarget | Mismatch | undefined;
   /** Returns whether a request that matched nothing should be answered in this protocol. */
   claims(head: RequestHead): boolean;
   /**
@@ -76,6 +76,19 @@ export interface StreamTarget extends AnyTarget {
   readonly kind: "stream";
   readonly rpc: StreamRpc;
   open(exchange: Exchange): StreamWire;
+}
+
+/**
+ * A request that names its RPC in its body, as JSON-RPC does.
+ *
+ * It is admitted without a procedure: the credential is checked before the body is read. Everything that depends on the
+ * RPC begins once it is named: the deadline, the request gate, and the interceptors, which must check the scope.
+ */
+export interface BodyTarget extends AnyTarget {
+  readonly kind: "body";
+  readonly rpc: undefined;
+  /** Reads the header, and keeps its mistakes as {@link BodyWire.problem}. Never throws. */
+  open(exchange: Exchange): BodyWire;
 }
 
 /** Why a path and method have no target. */
@@ -139,6 +152,18 @@ export interface Wire {
 export interface UnaryWire extends Wire {
   /** Responds with a message. Throws, before anything is sent, if it cannot be written. */
   writeMessage(response: ResponseParts): void | Promise<void>;
+}
+
+/** Reads the body of a {@link BodyTarget}, and responds with an error if no call comes of it. */
+export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
+  readonly body: BodyPlan;
+  /**
+   * Returns the call that a body asks for; the body is empty if there is none. The wire of that call has the message, and
+   * no `body`.
+   *
+   * @throws ConnectError for a body that names no RPC
+   */
+  readTarget(body: Uint8Array): UnaryTarget;
 }
 
 /** The messages of a client that streams. */

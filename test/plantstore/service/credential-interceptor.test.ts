@@ -8,6 +8,8 @@ import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
 import { type DeleteCall, servePlants } from "../../../src/plantstore/service/index.ts";
 import { openLogLines } from "../../support/operations/log-lines.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { createJsonRpcGateway, jsonRpcPath } from "../../support/gateway/json-rpc.ts";
+import { listenForTests } from "../../support/gateway/listen-for-tests.ts";
 import { recordCalls } from "../../support/plants/recorded-calls.ts";
 import { authorized, startPlantServer, testVerifier, tokens } from "../../support/server/plant-server.ts";
 
@@ -71,6 +73,49 @@ test("a principal whose scopes are gone after admit is refused by the intercepto
     body: { error: 7, message: "the token lacks the scope plants:delete" },
   });
   expect([...plants]).toEqual([1n]);
+});
+
+// A protocol that names the RPC in the body, as JSON-RPC does.
+test.each([
+  {
+    name: "deletes the plant when the token has the scope",
+    token: tokens.good,
+    want: { httpStatus: 200, response: { id: 7, result: {} }, left: [] },
+  },
+  {
+    name: "is refused by the interceptor when the token lacks the scope",
+    token: tokens.narrow,
+    want: {
+      httpStatus: 200,
+      response: { id: 7, error: { message: "the token lacks the scope plants:delete" } },
+      left: [1n],
+    },
+  },
+  {
+    name: "is refused by admit when the token is unknown",
+    token: tokens.unknown,
+    want: { httpStatus: 401, response: { id: null, error: { message: "the token is not valid" } }, left: [1n] },
+  },
+])("a call whose body names the RPC $name", async ({ token, want }) => {
+  const plants = new Set([1n]);
+  const store = openMemoryStore(plants);
+  const gateway = createJsonRpcGateway(
+    servePlants({ store, verifier: testVerifier, readiness: new Readiness({}), log: silentLog }),
+  );
+  await using listening = await listenForTests(gateway);
+  const call = { jsonrpc: "2.0", id: 7, method: "plantstore.v1.PlantService/DeletePlant", params: { id: "1" } };
+  const answer = await exchangeHttp1(listening.address, {
+    httpMethod: "POST",
+    path: jsonRpcPath,
+    header: [
+      ["content-type", "application/json"],
+      ["authorization", `Bearer ${token}`],
+    ],
+    body: Buffer.from(JSON.stringify(call)),
+  });
+  expect(answer.httpStatus).toBe(want.httpStatus);
+  expect(JSON.parse(String(answer.body))).toMatchObject(want.response);
+  expect([...plants]).toEqual(want.left);
 });
 
 test("an exception of the verifier is hidden and logged once, because the error interceptor comes first", async () => {

@@ -44,15 +44,20 @@ export function nextEvent(event: "close" | "end" | "pause"): Promise<unknown> {
   return new Promise((resolve) => acceptedSocket().once(event, resolve));
 }
 
-/** Starts a gateway. RPCs that the implementation leaves out are unimplemented. */
+/**
+ * Starts a gateway. RPCs that the implementation leaves out are unimplemented.
+ *
+ * @param create - creates the gateway, if not with the usual protocols
+ */
 export async function startGreenhouse(
   implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
   options: Partial<GatewayOptions> = {},
   listenOptions: TestListenOptions = {},
+  create: (options: GatewayOptions) => Gateway = createGateway,
 ): Promise<TestGreenhouse> {
   const answers: AnsweredRequest[] = [];
   const answerEvents = new EventEmitter();
-  const gateway = createGateway({
+  const gateway = create({
     routes: (router) => router.service(GreenhouseService, implementation),
     onAnswer: (answer) => {
       answers.push(answer);

@@ -1,0 +1,46 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { type BodyTarget, type BodyWire, messageTooLarge, type UnaryTarget } from "../protocols/index.ts";
+import { type BodyReader, readBody } from "./read-message.ts";
+import { type AnyCall, exchangeOf, type ServedRequest } from "./request.ts";
+
+/** Continues with the call that a body names. */
+type OpenCall = (request: ServedRequest, target: UnaryTarget) => void;
+
+/** Reads the body of an admitted request to find out which RPC it calls. */
+export function serveBody(request: ServedRequest, target: BodyTarget, openCall: OpenCall): void {
+  request.beginBody(new BodyCall(request, target.open(exchangeOf(request)), openCall));
+}
+
+/** A call whose RPC is not known yet. It ends with an error, or when the client goes away, or becomes the named call. */
+class BodyCall implements AnyCall, BodyReader {
+  readonly request: ServedRequest;
+  readonly wire: BodyWire;
+  readonly #openCall: OpenCall;
+
+  constructor(request: ServedRequest, wire: BodyWire, openCall: OpenCall) {
+    this.request = request;
+    this.wire = wire;
+    this.#openCall = openCall;
+  }
+
+  read(): void {
+    readBody(this);
+  }
+
+  received(body: Uint8Array | undefined): void {
+    const { request, wire } = this;
+    if (body === undefined) return request.fail(messageTooLarge(wire.body.limitBytes));
+    try {
+      const target = wire.readTarget(body);
+      // Hooks see it from here on.
+      request.procedure = target.rpc.name;
+      this.#openCall(request, target);
+    } catch (error) {
+      request.fail(error);
+    }
+  }
+
+  writeError(error: ConnectError): void | Promise<void> {
+    return this.wire.writeError(error);
+  }
+}
