@@ -241,6 +241,21 @@ test("no file imports what imports it, not even for a type", () => {
   expect(circles).toEqual([]);
 });
 
+/** Returns the files that a package is entered by: exports and commands. */
+function entriesOf(name: string): string[] {
+  const manifest = readFileSync(join(source, name, "package.json"), "utf8");
+  return [...manifest.matchAll(/"\.\/([^"]+\.ts)"/g)].map(([, path = ""]) => `${name}/${path}`);
+}
+
+/** The files that are loaded by their path: the page in the browser, and a thread. */
+const loadedByPath = ["gateway/docs-page/files/page.ts", "plantstore/plants/sqlite/worker.ts"];
+
+test("every file is used: a format or protocol that is missing in its list is named here", () => {
+  const used = new Set([...["gateway", "operators", "plantstore"].flatMap(entriesOf), ...loadedByPath]);
+  for (const file of used) for (const imported of importsOf(file)) used.add(imported);
+  expect(sourceFiles(source).filter((file) => !used.has(file))).toEqual([]);
+});
+
 test.each(["@connectrpc/connect-node", "@grpc/grpc-js", "pino"])("the gateway never imports %s", (dependency) => {
   const importing = sourceFiles(source).filter(
     (file) => file.startsWith("gateway/") && readFileSync(join(source, file), "utf8").includes(`"${dependency}`),

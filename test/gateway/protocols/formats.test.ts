@@ -63,6 +63,8 @@ const { getReading, watchReadings, recordReadings } = GreenhouseService.method;
 const options = validateUniversalHandlerOptions({});
 const refused = "refused";
 const broken = "broken";
+const writeMaxBytes = 200;
+const tooLong = "x".repeat(writeMaxBytes);
 
 /** An RPC, the message that is sent in every case, and what comes back. */
 const kinds = [
@@ -118,11 +120,13 @@ function clientCodec(format: Format, { method }: Kind): Codec {
   return format.createCodec({ ...method, input: output, output: input }, options, {});
 }
 
-function requestOf(way: Way, sensor: string): HttpRequest {
+/** @param cut - how many bytes each message lacks at its end */
+function requestOf(way: Way, sensor: string, cut: number): HttpRequest {
   const { spelling, format, kind, contentType, isGet } = way;
   const { parent, name, input } = kind.method;
   const path = `/${parent.typeName}/${name}`;
-  const message = clientCodec(format, kind).encode(create<DescMessage>(input, messageOf(kind, sensor)));
+  const complete = clientCodec(format, kind).encode(create<DescMessage>(input, messageOf(kind, sensor)));
+  const message = complete.subarray(0, complete.byteLength - cut);
   const header = sensor === refused ? ([["x-refuse", "1"]] as const) : [];
   if (isGet) {
     const query = `encoding=${format.name}&base64=1&message=${Buffer.from(message).toString("base64url")}`;
@@ -176,6 +180,7 @@ describe("a call in every format through every protocol", () => {
         },
       },
       {
+        writeMaxBytes,
         admit: ({ header }) => {
           if (header.get("x-refuse") !== null) throw new ConnectError("refused", Code.PermissionDenied);
         },
@@ -188,8 +193,15 @@ describe("a call in every format through every protocol", () => {
     await greenhouse[Symbol.asyncDispose]();
   });
 
-  const ask = async (way: Way, sensor: string): Promise<HttpAnswer> =>
-    await connections.exchange(greenhouse.address, way.spelling.httpVersion, requestOf(way, sensor));
+  const ask = async (way: Way, sensor: string, cut = 0): Promise<HttpAnswer> =>
+    await connections.exchange(greenhouse.address, way.spelling.httpVersion, requestOf(way, sensor, cut));
+
+  /** Returns the code of the error that `onAnswer` sees. */
+  const codeOf = async (way: Way, sensor: string, cut: number): Promise<Code | undefined> => {
+    const before = greenhouse.answers.length;
+    await ask(way, sensor, cut);
+    return (await greenhouse.answered(before + 1)).error?.code;
+  };
 
   test.each(ways)("responds in the format and with the content type of the call: $name", async (way) => {
     const answer = await ask(way, "a");
@@ -203,6 +215,17 @@ describe("a call in every format through every protocol", () => {
   test.each(ways)("has the content type of an error when the handler fails: $name", async (way) => {
     expect(fieldValue((await ask(way, broken)).header, "content-type")).toBe(errorTypeOf(way));
   });
+
+  test.each(ways)("is the client's mistake when its message is cut off: $name", async (way) => {
+    expect(await codeOf(way, "a", 1)).toBe(Code.InvalidArgument);
+  });
+
+  test.each(ways.filter(({ kind }) => kind.kind === "unary"))(
+    "fails when its response is larger than writeMaxBytes: $name",
+    async (way) => {
+      expect(await codeOf(way, tooLong, 0)).toBe(Code.ResourceExhausted);
+    },
+  );
 
   test.each(ways)("has the content type of an error when admit refuses it: $name", async (way) => {
     const type = fieldValue((await ask(way, refused)).header, "content-type");
