@@ -21,7 +21,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
       "plantstore/gen",
       ...["auth", "inputs", "operations"].map((room) => `operators/${room}`),
       "gateway",
-      ...["docs-page", "health", "metrics", "opentelemetry", "reflection"].map((room) => `gateway/${room}`),
+      ...["docs-page", "health", "metrics", "opentelemetry", "options", "reflection"].map((room) => `gateway/${room}`),
     ],
   },
   { from: "plantstore/plants", to: ["plantstore/service"] },
@@ -30,7 +30,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     to: [
       "plantstore/gen",
       ...["auth", "inputs", "operations"].map((room) => `operators/${room}`),
-      ...["", "/health", "/reflection"].map((room) => `gateway${room}`),
+      ...["", "/health", "/options", "/reflection"].map((room) => `gateway${room}`),
     ],
   },
   { from: "plantstore/client", to: ["plantstore/gen"] },
@@ -110,6 +110,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/openapi", to: ["gateway/rest", "gateway/json", "gateway/gen"] },
   { from: "gateway/json", to: ["gateway/made-code"] },
   { from: "gateway/errors", to: [] },
+  { from: "gateway/options", to: [] },
   { from: "gateway/http1", to: ["gateway/carriers"] },
   { from: "gateway/http2", to: ["gateway/carriers"] },
 ];
@@ -151,8 +152,8 @@ test.each(sourceFiles(source))("%s imports files of its own package alone by the
 
 test.each(sourceFiles(source))("%s imports only what its room may, by the index of the other room", (file) => {
   const from = roomOf(file);
-  // Every room of the gateway names its errors.
-  const always = from?.startsWith("gateway") === true ? ["gateway/errors"] : [];
+  // Every room of the gateway names its errors, and refuses options that do not exist.
+  const always = from?.startsWith("gateway") === true ? ["gateway/errors", "gateway/options"] : [];
   const drawn = arrows.find((arrow) => arrow.from === from)?.to;
   const allowed = drawn && [...drawn, ...always];
   expect(allowed, `${file} lies in no room that is drawn`).toBeDefined();

@@ -24,6 +24,7 @@ export {
   parseHttpRules,
   type RestFailure,
   type RestOptions,
+  type RestServiceOptions,
 } from "./rest/index.ts";
 export {
   type Admit,

@@ -6,7 +6,7 @@ import { FileService, type PutFileRequest } from "../gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// Forms with files as a browser sends them, to a gateway with rest.multipartForms.
+// Forms with files as a browser sends them, to a gateway with multipartForms.
 
 const pageHtml = `<!doctype html>
 <form id="upload" action="/put" method="post" enctype="multipart/form-data">
@@ -34,8 +34,7 @@ beforeAll(async () => {
       router.service(KitchenSink, { create: (sink) => ({ sink }) });
     },
     rest: {
-      multipartForms: () => true,
-      mapsInQuery: () => true,
+      service: () => ({ multipartForms: true, mapsInQuery: true }),
       rules: parseHttpRules(JSON.stringify({ rules: [rule] })),
     },
     endpoints: [

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RestOptions } from "../../src/gateway/index.ts";
+import type { RestServiceOptions } from "../../src/gateway/index.ts";
 import type { Field } from "../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
@@ -8,19 +8,17 @@ import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-s
 
 // What docs/migration.md says of requests, by the options of its blocks. The blocks run in documented-programs.test.ts.
 
-const yes = (): boolean => true;
-
-const sections: Readonly<Record<string, RestOptions>> = {
+const sections: Readonly<Record<string, RestServiceOptions>> = {
   "From grpc-gateway": {
-    lenient: yes,
-    ignoreBodies: yes,
-    mapsInQuery: yes,
-    grpcMetadata: yes,
-    streamInResults: yes,
-    jsonClientStreams: yes,
-    updateMaskFromBody: yes,
+    lenient: true,
+    ignoreBodies: true,
+    mapsInQuery: true,
+    grpcMetadata: true,
+    streamInResults: true,
+    jsonClientStreams: true,
+    updateMaskFromBody: true,
   },
-  "From Envoy's transcoder": { lenient: yes, ignoreBodies: yes, jsonClientStreams: yes },
+  "From Envoy's transcoder": { lenient: true, ignoreBodies: true, jsonClientStreams: true },
 };
 
 /** One row of a table, and a request that it is about. */
@@ -83,16 +81,17 @@ function sectionOf(title: string): string {
   return page.split("\n## ").find((part) => part.startsWith(`${title}\n`)) ?? "";
 }
 
-describe.each(Object.entries(sections))("%s", (title, rest) => {
+describe.each(Object.entries(sections))("%s", (title, options) => {
   let gateway: TestGateway;
   beforeAll(async () => {
-    gateway = await startKitchenSink({ rest });
+    gateway = await startKitchenSink({ rest: { service: () => options } });
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
   test("the page turns on the options that are tried here, and no others", () => {
     const [, block = ""] = sectionOf(title).split("```");
-    expect([...block.matchAll(/(\w+): \(\) => true/g)].map(([, name]) => name)).toEqual(Object.keys(rest));
+    const [, ofServices = ""] = block.split("service: ");
+    expect([...ofServices.matchAll(/(\w+): true/g)].map(([, name]) => name)).toEqual(Object.keys(options));
   });
 
   test.each(sent[title] ?? [])("of $about the page says what $request is answered with", async (row) => {

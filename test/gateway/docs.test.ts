@@ -53,6 +53,13 @@ test.each(options)("the guide has a row for the option %s", (option) => {
   expect(rows.has(option)).toBe(true);
 });
 
+test("docs/rest-options.md has a row for each option of a service, and no others", () => {
+  const page = readFileSync(join(root, "docs/rest-options.md"), "utf8");
+  const listed = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+  const declaredNames = optionsOf("src/gateway/rest/rest-options.ts", "RestServiceOptions");
+  expect([listed.length, new Set(listed)]).toEqual([declaredNames.length, new Set(declaredNames)]);
+});
+
 test("the guide has no row for an option that there is not", () => {
   const newer = isSince("@connectrpc/connect", "2.2") ? [] : ["requestGate"];
   expect([...rows.keys()].filter((name) => !options.includes(name))).toEqual(newer);

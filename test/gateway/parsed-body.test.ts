@@ -158,7 +158,7 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
     { name: "has left nothing", parse: () => ({}), type: "application/json" },
     { name: "has parsed a form that is taken", parse: parseForm, type: form },
   ])("says that the body is gone where its parser $name", async ({ parse, type }) => {
-    const options = { rest: { forms: () => true } };
+    const options = { rest: { service: () => ({ forms: true }) } };
     const answer = await ask(version, parse, post(sinks, "f_int64=7", [["content-type", type]]), options);
     expect(answer.httpStatus).toBe(500);
     expect(String(answer.body)).toContain("mount the gateway before any body parser");
@@ -186,7 +186,7 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
   });
 
   test.each([undefined, () => undefined])("needs nothing of a body that the rule ignores", async (requestGate) => {
-    const options = { rest: { ignoreBodies: () => true }, ...(requestGate && { requestGate }) };
+    const options = { rest: { service: () => ({ ignoreBodies: true }) }, ...(requestGate && { requestGate }) };
     const request = { ...post("/v1/sinks/7", "f_int64=8", [["content-type", form]]), httpMethod: "DELETE" };
     expect((await ask(version, parseForm, request, options)).httpStatus).toBe(200);
   });

@@ -181,7 +181,10 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
   });
 
   test("may not repeat the path, even where a request may", async () => {
-    await using greenhouse = await start({ recordReadings }, { rest: { rules, sameValueAsPath: () => true } });
+    await using greenhouse = await start(
+      { recordReadings },
+      { rest: { rules, service: () => ({ sameValueAsPath: true }) } },
+    );
     const answer = await post(greenhouse, "/sensors/s/readings", '{"sensor":"s"}\n');
     expect(JSON.parse(answer.body.toString())).toMatchObject({ message: "line 1: sensor: is bound by the path" });
   });
@@ -221,7 +224,10 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
   });
 
   test("may be called application/json where a service is to look like one of grpc-gateway", async () => {
-    await using greenhouse = await start({ recordReadings }, { rest: { rules, streamInResults: () => true } });
+    await using greenhouse = await start(
+      { recordReadings },
+      { rest: { rules, service: () => ({ streamInResults: true }) } },
+    );
     const answer = await post(greenhouse, "/readings", "{}\n{}\n", [["content-type", "application/json"]]);
     expect(answer.body.toString()).toBe('{"count":2}');
   });

@@ -240,7 +240,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
   test("reads nothing of a URL before the request gate has let the call pass", async () => {
     const seen: string[] = [];
     await using gated = await startKitchenSink({
-      rest: { lenient: () => true, onIgnored: () => void seen.push("ignored") },
+      rest: { service: () => ({ lenient: true }), onIgnored: () => void seen.push("ignored") },
       requestGate: () => {
         seen.push("gate");
         throw new ConnectError("not now", Code.Unauthenticated);

@@ -129,7 +129,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
   });
 
   test("wraps what it sends where its service is to look like one of grpc-gateway", async () => {
-    await using greenhouse = await start(undefined, { streamInResults: () => true });
+    await using greenhouse = await start(undefined, { service: () => ({ streamInResults: true }) });
     const answer = await get(greenhouse, "/sensors/broken/readings?count=1");
     expect(fieldValue(answer.header, "content-type")).toBe("application/json");
     expect(answer.body.toString()).toBe(`{"result":{"sensor":"s0"}}\n{"error":${record}}\n`);

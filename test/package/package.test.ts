@@ -12,6 +12,7 @@ import * as health from "../../src/gateway/health/index.ts";
 import * as gateway from "../../src/gateway/index.ts";
 import * as metrics from "../../src/gateway/metrics/index.ts";
 import * as opentelemetry from "../../src/gateway/opentelemetry/index.ts";
+import * as options from "../../src/gateway/options/index.ts";
 import * as reflection from "../../src/gateway/reflection/index.ts";
 import * as auth from "../../src/operators/auth/index.ts";
 import * as inputs from "../../src/operators/inputs/index.ts";
@@ -122,6 +123,7 @@ test.each([
   { subpath: "@plantstore/gateway/metrics", source: metrics },
   { subpath: "@plantstore/gateway/client", source: grpcClient },
   { subpath: "@plantstore/gateway/opentelemetry", source: opentelemetry },
+  { subpath: "@plantstore/gateway/options", source: options },
   { subpath: "@plantstore/gateway/proxy", source: proxy },
   { subpath: "@plantstore/gateway/reflection", source: reflection },
   { subpath: "@plantstore/gateway/rest", source: restClient },

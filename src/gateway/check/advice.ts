@@ -24,7 +24,7 @@ const advices: readonly (readonly [problem: RegExp, advice: string])[] = [
   ],
   [
     /streams what could look like an error/,
-    "Turn rest.streamInResults on for the service (--rest streamInResults), or rename the field of the answer.",
+    "Turn streamInResults of rest.service on (--rest streamInResults), or rename the field of the answer.",
   ],
   [/has the path of an RPC or an endpoint/, "Give it another path."],
   [

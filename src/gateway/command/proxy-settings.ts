@@ -20,7 +20,7 @@ Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by 
                            \`buf build -o set.binpb\`, or \`protoc --include_imports --descriptor_set_out=set.binpb\`
   --rules FILE             HTTP rules in the place of annotations: a service config as YAML or JSON; may be repeated
   --service NAME           these services alone; NAME ends with * for all that begin so; may be repeated
-  --rest OPTION            with this option of rest for all services, such as lenient; may be repeated
+  --rest OPTION            with this option of REST for all services, such as lenient; may be repeated
   --omit RPC               leaves an RPC out of REST, as package.Service.Method; may be repeated
   --timeout-ms NUMBER      deadline of unary calls that set none
   --timeout-max-ms NUMBER  longest deadline that callers can set

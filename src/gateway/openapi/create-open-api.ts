@@ -7,7 +7,7 @@
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import type { WriteJsonOptions } from "../json/index.ts";
-import { codeNames, compileRestRoutes, type RestOptions } from "../rest/index.ts";
+import { codeNames, compileRestRoutes, type RestOptions, serviceOptionsOf } from "../rest/index.ts";
 import { commentOf, type Comments } from "./comments.ts";
 import type {
   OpenApiDocument,
@@ -79,13 +79,14 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
   const abridged = alwaysEmitImplicit
     ? new Set<DescMessage>()
     : messagesIn(bindings.map(({ method }) => method.output));
+  const ofServices = services.map((service) => serviceOptionsOf(service, rest));
   const schemas = new Schemas({
     comments,
     useProtoFieldName,
     abridged,
     // A type may be of several services, so its schema allows what any of them does.
-    shortEnumNames: services.some((service) => rest.shortEnumNames?.(service)),
-    int64Numbers: services.some((service) => rest.int64Numbers?.(service)),
+    shortEnumNames: ofServices.some(({ shortEnumNames }) => shortEnumNames),
+    int64Numbers: ofServices.some(({ int64Numbers }) => int64Numbers),
   });
   const tagOf = nameTags(services);
   const paths = describePaths(

@@ -104,7 +104,7 @@ export function bodyProblem(
 // A program that expects the bytes of a file would otherwise keep its envelope, too.
 const formOfBytes =
   "the content type multipart/form-data is an envelope of the body: send the bytes alone, with --data-binary of curl; " +
-  "rest.multipartForms takes forms";
+  "the option multipartForms accepts forms";
 
 /** Returns what helps a person whose JSON came as a form, which is what `curl -d` calls all that it sends. */
 export function curlHint(contentType: string): string {

@@ -1,5 +1,6 @@
-import type { DescMethod } from "@bufbuild/protobuf";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { withCode } from "../errors/index.ts";
+import { oncePer } from "../json/index.ts";
 import { answersStream, compileBinding, type RestBinding } from "./binding.ts";
 import type { FindHttpRule, HttpPattern } from "./http-rule.ts";
 import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
@@ -7,7 +8,7 @@ import type { PathTemplate } from "./path-template.ts";
 import { mayLookLikeError } from "./stream-form.ts";
 import { isPathPrefix } from "./raw-path.ts";
 import { findShadowedBindings } from "./reachability.ts";
-import { bindingOptionsOf, type RestRouteOptions } from "./rest-options.ts";
+import { type BindingOptions, bindingOptionsOf, type RestRouteOptions } from "./rest-options.ts";
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
@@ -71,12 +72,14 @@ class Compiler {
   readonly #table: RouteTable<RestBinding>;
   readonly #bindings: RestBinding[] = [];
   readonly #problems: string[] = [];
+  readonly #optionsOf: (service: DescService) => BindingOptions;
 
   constructor(methods: readonly DescMethod[], options: RestRouteOptions, constraints: RouteConstraints) {
     this.#methods = methods;
     this.#options = options;
     this.#constraints = constraints;
     this.#table = new RouteTable(options.fullyDecodeReservedExpansion);
+    this.#optionsOf = oncePer((service) => bindingOptionsOf(service, options));
   }
 
   compile(): ReturnType<typeof surveyRestRoutes> {
@@ -118,9 +121,9 @@ class Compiler {
     if (pattern.httpMethod !== anyMethod && parsedMethods?.has(pattern.httpMethod) === false) {
       throw new RuleProblem("has a method that no parser of HTTP/1.1 lets through");
     }
-    const options = bindingOptionsOf(method.parent, this.#options);
+    const options = this.#optionsOf(method.parent);
     if (answersStream(method) && !options.streamInResults && mayLookLikeError(method.output, pattern.responseBody)) {
-      throw new RuleProblem("streams what could look like an error; rest.streamInResults tells them apart");
+      throw new RuleProblem("streams what could look like an error; streamInResults of rest.service tells them apart");
     }
     const binding = compileBinding(method, pattern, options);
     const { template } = binding;

@@ -39,7 +39,13 @@ export {
   type RouteConstraints,
   surveyRestRoutes,
 } from "./compile-routes.ts";
-export type { OnIgnored, RestOptions, RestRouteOptions } from "./rest-options.ts";
+export {
+  type OnIgnored,
+  type RestOptions,
+  type RestRouteOptions,
+  type RestServiceOptions,
+  serviceOptionsOf,
+} from "./rest-options.ts";
 export { formType } from "./body-format.ts";
 export { type FormPlace, formPlaceOf } from "./form-body.ts";
 export { isFileOf, type PartsPlace, partsPlaceOf } from "./multipart-body.ts";

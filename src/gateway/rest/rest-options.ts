@@ -1,5 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { JsonStyle, ReadJsonOptions, ReadServiceJsonOptions, WriteJsonOptions } from "../json/index.ts";
+import { withCode } from "../errors/index.ts";
+import { refuseUnknownNames } from "../options/index.ts";
 import type { ErrorRecordPolicy } from "./error-to-rest.ts";
 import type { OutsideHttpRule } from "./http-rule.ts";
 
@@ -15,80 +17,12 @@ export interface RestOptions {
   /** How JSON is read, by the RPC protocols and on REST. REST has a rule of its own for unknown fields. */
   readonly json?: ReadJsonOptions;
   /**
-   * Selects services that ignore what others refuse: unknown query parameters, JSON fields and enum value names, and
-   * fields that the path sets. What is ignored never has an effect.
+   * Returns the options of a service, such as `{ lenient: true }`, or `{}`. Called once for each service that has rules,
+   * when the rules are compiled.
    */
-  readonly lenient?: (service: DescService) => boolean;
-  /** Called when a lenient service has ignored something. */
+  readonly service?: (service: DescService) => RestServiceOptions;
+  /** Called when a {@link RestServiceOptions.lenient} service has ignored something. */
   readonly onIgnored?: OnIgnored;
-  /**
-   * Selects services whose bodies may repeat a field of the path, as happens when a resource is sent back the way it
-   * was read (AIP-134). A different value is refused, even where `lenient`.
-   */
-  readonly sameValueAsPath?: (service: DescService) => boolean;
-  /**
-   * Selects services whose PATCH requests without an update mask get one from the body's fields, as in grpc-gateway.
-   */
-  readonly updateMaskFromBody?: (service: DescService) => boolean;
-  /** Selects services whose streams wrap messages as `{"result": …}`, errors as `{"error": …}`, like grpc-gateway. */
-  readonly streamInResults?: (service: DescService) => boolean;
-  /**
-   * Returns the query parameters that a service ignores: names, and prefixes with `*`, such as `["utm_*", "key"]`. A
-   * parameter that names a field of the request is never ignored. The price: a client that misspells a parameter so that
-   * it has such a prefix is not told.
-   */
-  readonly ignoredQueryParameters?: (service: DescService) => readonly string[];
-  /**
-   * Selects services that ignore the body of a request whose rule has none, as peers do. It is not read, and has no
-   * effect. The price: a client that thinks it said something in such a body is not told.
-   */
-  readonly ignoreBodies?: (service: DescService) => boolean;
-  /**
-   * Selects services whose queries may set entries of maps, as in grpc-gateway: `labels[color]=red`, where the values
-   * have a text form. An entry is set once. The price: such URLs mean something to this gateway and its peer alone, and
-   * few generators of clients know how OpenAPI describes them.
-   */
-  readonly mapsInQuery?: (service: DescService) => boolean;
-  /**
-   * Selects services whose header fields have the names of grpc-gateway too. A handler finds `Grpc-Metadata-Name` as
-   * `name`, unless the request has that field itself; what its answer has is sent as `Grpc-Metadata-Name` as well, and its
-   * trailers as trailer fields `Grpc-Trailer-Name` where the client says `TE: trailers`. Not credentials, cookies, and what
-   * describes the message or its way. The price: a proxy that strips a field of clients, such as `X-User`, must strip it
-   * under both names, and all metadata is sent twice.
-   */
-  readonly grpcMetadata?: (service: DescService) => boolean;
-  /**
-   * Selects services that take streams of clients as `application/json` too: JSON values one after another, with or
-   * without white space between them, as grpc-gateway does, or one array of them, as Envoy does. A body that begins with
-   * `[` is an array, unless the messages may be arrays themselves. The price: a stream that is cut between two values
-   * looks complete, as one of lines does, and errors name the message instead of the line.
-   */
-  readonly jsonClientStreams?: (service: DescService) => boolean;
-  /**
-   * Selects services whose enum values may lack the name of their enum, where that is the prefix of all: `RED` for
-   * `COLOR_RED` of the enum `Color`. Answers have the short names. The price: clients that know the whole names alone do
-   * not understand the answers, and a value has two URLs.
-   */
-  readonly shortEnumNames?: (service: DescService) => boolean;
-  /**
-   * Selects services whose answers have 64-bit integers as JSON numbers. Those beyond 2^53, which most clients would
-   * misread, stay strings. The price: the type of a value depends on its size, so clients must take both.
-   */
-  readonly int64Numbers?: (service: DescService) => boolean;
-  /**
-   * Selects services that take a form (`application/x-www-form-urlencoded`) in the place of a JSON body that is a message,
-   * by the rules of a query: `a.b=1&c=x&c=y`, at most 1,000 fields. The price: a page of any origin may send a form
-   * without a preflight (Fetch §2.2.2), so where a browser adds the credential, such as a cookie, `admit` must check
-   * `Origin` or `Sec-Fetch-Site`.
-   */
-  readonly forms?: (service: DescService) => boolean;
-  /**
-   * Selects services that take `multipart/form-data` in the place of a JSON body that is a message, or of a
-   * google.api.HttpBody: one part is that file, the others are fields by the rules of a query, at most 1,000 parts. The
-   * name of the file is not passed on. The price: as with {@link forms}, a page of any origin may send one; without it,
-   * a google.api.HttpBody refuses this one type of bytes.
-   */
-  readonly multipartForms?: (service: DescService) => boolean;
   /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
   readonly omit?: readonly string[];
   /** Rules from outside the definition. Each replaces the annotation of its RPC. */
@@ -102,54 +36,150 @@ export interface RestOptions {
   readonly fullyDecodeReservedExpansion?: boolean;
 }
 
+/** Options of the REST side of one service, mostly for the clients of its former gateway. All are off by default. */
+export interface RestServiceOptions {
+  /**
+   * Ignores what is otherwise refused: unknown query parameters, JSON fields and enum value names, and fields that the
+   * path sets. What is ignored never has an effect.
+   */
+  readonly lenient?: boolean;
+  /**
+   * Accepts a field of the path in the body again, as happens when a resource is sent back the way it was read
+   * (AIP-134). A different value is refused, even where `lenient`.
+   */
+  readonly sameValueAsPath?: boolean;
+  /** Gives a PATCH request without an update mask one of the body's fields, as grpc-gateway does. */
+  readonly updateMaskFromBody?: boolean;
+  /** Wraps the messages of streams as `{"result": …}` and errors as `{"error": …}`, like grpc-gateway. */
+  readonly streamInResults?: boolean;
+  /**
+   * The query parameters to ignore: names, and prefixes with `*`, such as `["utm_*", "key"]`. A parameter that names a
+   * field of the request is never ignored. The price: a client that misspells a parameter so that it has such a prefix is
+   * not told.
+   */
+  readonly ignoredQueryParameters?: readonly string[];
+  /**
+   * Ignores the body of a request whose rule has none, as peers do. It is not read, and has no effect. The price: a
+   * client that thinks it said something in such a body is not told.
+   */
+  readonly ignoreBodies?: boolean;
+  /**
+   * Accepts entries of maps in queries, as grpc-gateway does: `labels[color]=red`, where the values have a text form. An
+   * entry is set once. The price: such URLs mean something to this gateway and its peer alone, and few generators of
+   * clients know how OpenAPI describes them.
+   */
+  readonly mapsInQuery?: boolean;
+  /**
+   * Names header fields as grpc-gateway does, too. A handler finds `Grpc-Metadata-Name` as `name`, unless the request has
+   * that field itself; what its answer has is sent as `Grpc-Metadata-Name` as well, and its trailers as trailer fields
+   * `Grpc-Trailer-Name` where the client says `TE: trailers`. Not credentials, cookies, and what describes the message or
+   * its way. The price: a proxy that strips a field of clients, such as `X-User`, must strip it under both names, and all
+   * metadata is sent twice.
+   */
+  readonly grpcMetadata?: boolean;
+  /**
+   * Accepts streams of clients as `application/json` too: JSON values one after another, with or without white space
+   * between them, as grpc-gateway does, or one array of them, as Envoy does. A body that begins with `[` is an array,
+   * unless the messages may be arrays themselves. The price: a stream that is cut between two values looks complete, as
+   * one of lines does, and errors name the message instead of the line.
+   */
+  readonly jsonClientStreams?: boolean;
+  /**
+   * Accepts enum values without the name of their enum, where that is the prefix of all: `RED` for `COLOR_RED` of the
+   * enum `Color`. Answers have the short names. The price: clients that know the whole names alone do not understand the
+   * answers, and a value has two URLs.
+   */
+  readonly shortEnumNames?: boolean;
+  /**
+   * Writes 64-bit integers as JSON numbers. Those beyond 2^53, which most clients would misread, stay strings. The price:
+   * the type of a value depends on its size, so clients must accept both.
+   */
+  readonly int64Numbers?: boolean;
+  /**
+   * Accepts a form (`application/x-www-form-urlencoded`) in the place of a JSON body that is a message, by the rules of a
+   * query: `a.b=1&c=x&c=y`, at most 1,000 fields. The price: a page of any origin may send a form without a preflight
+   * (Fetch §2.2.2), so where a browser adds the credential, such as a cookie, `admit` must check `Origin` or
+   * `Sec-Fetch-Site`.
+   */
+  readonly forms?: boolean;
+  /**
+   * Accepts `multipart/form-data` in the place of a JSON body that is a message, or of a google.api.HttpBody: one part is
+   * that file, the others are fields by the rules of a query, at most 1,000 parts. The name of the file is not passed on.
+   * The price: as with {@link forms}, a page of any origin may send one; without it, a google.api.HttpBody refuses this
+   * one type of bytes.
+   */
+  readonly multipartForms?: boolean;
+}
+
+const serviceDefaults: Required<RestServiceOptions> = {
+  lenient: false,
+  sameValueAsPath: false,
+  updateMaskFromBody: false,
+  streamInResults: false,
+  ignoredQueryParameters: [],
+  ignoreBodies: false,
+  mapsInQuery: false,
+  grpcMetadata: false,
+  jsonClientStreams: false,
+  shortEnumNames: false,
+  int64Numbers: false,
+  forms: false,
+  multipartForms: false,
+};
+
 /** {@link RestOptions} with how JSON answers are written. */
 export interface RestRouteOptions extends RestOptions {
   readonly writeJson?: WriteJsonOptions;
 }
 
-/** {@link RestRouteOptions} as they are for the bindings of one service. */
-export interface BindingOptions {
+/** Everything that the bindings of one service need of {@link RestRouteOptions}. */
+export interface BindingOptions extends Required<RestServiceOptions> {
   readonly emptyResponse: 200 | 204;
   readonly readJson: ReadServiceJsonOptions;
+  /** One object per service, or for all without options of their own: writers are compiled and kept for each object. */
   readonly writeJson: JsonStyle;
-  readonly shortEnumNames: boolean;
-  readonly lenient: boolean;
-  readonly sameValueAsPath: boolean;
-  readonly updateMaskFromBody: boolean;
-  readonly streamInResults: boolean;
-  readonly ignoredQueryParameters: readonly string[];
-  readonly ignoreBodies: boolean;
-  readonly mapsInQuery: boolean;
-  readonly grpcMetadata: boolean;
-  readonly jsonClientStreams: boolean;
-  readonly forms: boolean;
-  readonly multipartForms: boolean;
   readonly onIgnored: OnIgnored | undefined;
 }
 
-/** Returns the options of the bindings of a service. */
+/** Returns the options of the bindings of a service. Throws as {@link serviceOptionsOf} does. */
 export function bindingOptionsOf(service: DescService, options: RestRouteOptions): BindingOptions {
-  const lenient = options.lenient?.(service) === true;
-  const shortEnumNames = options.shortEnumNames?.(service) === true;
-  const int64Numbers = options.int64Numbers?.(service) === true;
-  const { writeJson = {} } = options;
+  const { emptyResponse = 200, json, writeJson = {}, onIgnored } = options;
+  const ofService = serviceOptionsOf(service, options);
+  const { lenient, shortEnumNames, int64Numbers } = ofService;
   return {
-    emptyResponse: options.emptyResponse ?? 200,
-    readJson: { ...options.json, unknownFields: lenient ? "ignore" : "reject", shortEnumNames },
-    // The same object for all services without these options, because writers are compiled for each.
+    ...ofService,
+    emptyResponse,
+    readJson: { ...json, unknownFields: lenient ? "ignore" : "reject", shortEnumNames },
     writeJson: shortEnumNames || int64Numbers ? { ...writeJson, shortEnumNames, int64Numbers } : writeJson,
-    shortEnumNames,
-    lenient,
-    sameValueAsPath: options.sameValueAsPath?.(service) === true,
-    updateMaskFromBody: options.updateMaskFromBody?.(service) === true,
-    streamInResults: options.streamInResults?.(service) === true,
-    ignoredQueryParameters: options.ignoredQueryParameters?.(service) ?? [],
-    ignoreBodies: options.ignoreBodies?.(service) === true,
-    mapsInQuery: options.mapsInQuery?.(service) === true,
-    grpcMetadata: options.grpcMetadata?.(service) === true,
-    jsonClientStreams: options.jsonClientStreams?.(service) === true,
-    forms: options.forms?.(service) === true,
-    multipartForms: options.multipartForms?.(service) === true,
-    onIgnored: options.onIgnored,
+    onIgnored,
   };
+}
+
+/**
+ * Returns what {@link RestOptions.service} returns for a service, with the defaults of the rest.
+ *
+ * @throws TypeError for an unknown name, or a value of a wrong type; whatever the function throws, as it is
+ */
+export function serviceOptionsOf(
+  service: DescService,
+  { service: optionsOf }: Pick<RestOptions, "service">,
+): Required<RestServiceOptions> {
+  if (optionsOf === undefined) return serviceDefaults;
+  const owner = `rest.service of ${service.typeName}`;
+  const given: unknown = optionsOf(service);
+  if (typeof given !== "object" || given === null) {
+    throw withCode(new TypeError(`${owner} must return an object of options, got ${typeof given}`), "ERR_OPTIONS");
+  }
+  refuseUnknownNames(given, Object.keys(serviceDefaults), owner);
+  const set = Object.entries(given).filter(([, value]) => value !== undefined);
+  for (const [name, value] of set) requireType(name, value, owner);
+  return { ...serviceDefaults, ...Object.fromEntries(set) };
+}
+
+// A function or "false" in the place of a boolean would turn a check off.
+function requireType(name: string, value: unknown, owner: string): void {
+  const isList = name === "ignoredQueryParameters";
+  if (isList ? Array.isArray(value) : typeof value === "boolean") return;
+  const wanted = isList ? "an array" : "a boolean";
+  throw withCode(new TypeError(`${name} of ${owner} must be ${wanted}, got ${typeof value}`), "ERR_OPTIONS");
 }

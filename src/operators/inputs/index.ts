@@ -5,7 +5,6 @@
 export type { OperatorErrorCode } from "./error-code.ts";
 export { explainSystemError } from "./explain-system-error.ts";
 export { isLoopback } from "./loopback.ts";
-export { nearestName } from "./nearest-name.ts";
 export type { OperatorLog } from "./operator-log.ts";
 export { notParsed, parsed, type ParseResult, problemsOf } from "./parse-result.ts";
 export { readTextFile, toProblem } from "./text-file.ts";

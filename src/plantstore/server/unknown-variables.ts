@@ -1,4 +1,4 @@
-import { nearestName } from "@plantstore/operators/inputs";
+import { nearestName } from "@plantstore/gateway/options";
 import { variablePrefix, withoutPrefix } from "./setting-readers.ts";
 
 /**

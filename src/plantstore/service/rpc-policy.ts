@@ -1,5 +1,5 @@
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import { nearestName } from "@plantstore/operators/inputs";
+import { nearestName } from "@plantstore/gateway/options";
 
 /** The scope that an RPC of the plant store requires, and what its OpenAPI description says. */
 interface RpcPolicy {

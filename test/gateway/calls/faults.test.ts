@@ -59,15 +59,15 @@ const unreadableErrors = [
   { name: "stack", create: () => Object.defineProperty(new Error(), "stack", { get: secret }) },
   { name: "class", create: () => new Proxy(new Error(), { getPrototypeOf: secret }) },
 ];
-const lenient = (): boolean => true;
+const service = () => ({ lenient: true });
 
 describe("a callback that fails", () => {
   test.each<[name: string, options: Partial<GatewayOptions>, what: string]>([
-    ["in onAnswer by throwing", { rest: { lenient }, onAnswer: throws(failure) }, "onAnswer has failed"],
-    ["in onAnswer by rejecting", { rest: { lenient }, onAnswer: rejects(failure) }, "onAnswer has failed"],
-    ["in onRequest by throwing", { rest: { lenient }, onRequest: throws(failure) }, "onRequest has failed"],
-    ["in onIgnored by throwing", { rest: { lenient, onIgnored: throws(failure) } }, "rest.onIgnored has failed"],
-    ["in onIgnored by rejecting", { rest: { lenient, onIgnored: rejects(failure) } }, "rest.onIgnored has failed"],
+    ["in onAnswer by throwing", { rest: { service }, onAnswer: throws(failure) }, "onAnswer has failed"],
+    ["in onAnswer by rejecting", { rest: { service }, onAnswer: rejects(failure) }, "onAnswer has failed"],
+    ["in onRequest by throwing", { rest: { service }, onRequest: throws(failure) }, "onRequest has failed"],
+    ["in onIgnored by throwing", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored has failed"],
+    ["in onIgnored by rejecting", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored has failed"],
   ])("%s changes no answer and is reported once", async (_, options, what) => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...options, ...collecting(faults) });

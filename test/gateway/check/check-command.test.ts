@@ -94,15 +94,15 @@ What is otherwise than with grpc-gateway:
     - plantstore.v1.PlantService.DeletePlant: DELETE /plants/{id}
 
   A query or a body that repeats a field of the path is refused.
-    rest.lenient ignores it; rest.sameValueAsPath takes the same value in a body.
+    lenient of rest.service ignores it; sameValueAsPath accepts the same value in a body.
     - plantstore.v1.PlantService.DeletePlant: DELETE /plants/{id}
 
   A body is refused where the rule has none.
-    rest.ignoreBodies ignores it. It never sets a field.
+    ignoreBodies of rest.service ignores it. It never sets a field.
     - plantstore.v1.PlantService.DeletePlant: DELETE /plants/{id}
 
   An unknown query parameter is refused.
-    rest.lenient ignores all of them; rest.ignoredQueryParameters those that you name, such as utm_*.
+    lenient of rest.service ignores all of them; ignoredQueryParameters those that you name, such as utm_*.
     - plantstore.v1.PlantService.DeletePlant: DELETE /plants/{id}`,
   });
 });
@@ -198,8 +198,8 @@ describe("what differs", () => {
 });
 
 test("an option that is named is on, for every service", () => {
-  const { lenient, ...others } = toRestOptions(new Set(["lenient", "fullyDecodeReservedExpansion"]));
-  expect([lenient?.(KitchenSink), others]).toEqual([true, { fullyDecodeReservedExpansion: true }]);
+  const { service, ...others } = toRestOptions(new Set(["lenient", "fullyDecodeReservedExpansion"]));
+  expect([service?.(KitchenSink), others]).toEqual([{ lenient: true }, { fullyDecodeReservedExpansion: true }]);
 });
 
 describe("what is refused", () => {

@@ -1,4 +1,4 @@
-import type { RestOptions } from "../../../src/gateway/index.ts";
+import type { RestServiceOptions } from "../../../src/gateway/index.ts";
 import type { Field } from "../../support/carriers/exchange.ts";
 
 // What the integration tests of grpc-gateway send, in words of our own: examples/internal/integration, at commit
@@ -19,7 +19,7 @@ export interface Case {
   /** The client goes away as soon as the handler runs, which then is to hear of it. */
   readonly leaves?: true;
   /** The options without any one of which it is answered otherwise. */
-  readonly by?: readonly (keyof RestOptions)[];
+  readonly by?: readonly (keyof RestServiceOptions)[];
   /** What it is answered with here, whatever the options, and the sentence that is against the other answer. */
   readonly refused?: Otherwise;
   /** The same, where nothing is against their answer, and no option gives it. */

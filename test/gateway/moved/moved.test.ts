@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGateway, type Gateway, type GatewayOptions, type RestOptions } from "../../../src/gateway/index.ts";
+import {
+  createGateway,
+  type Gateway,
+  type GatewayOptions,
+  type RestServiceOptions,
+} from "../../../src/gateway/index.ts";
 import { Refused } from "../../gen/moved/v1/moved_pb.ts";
 import { type Address, fieldValue, type HttpRequest } from "../../support/carriers/exchange.ts";
 import { exchangeHttp1, openHttp1 } from "../../support/carriers/http1-connection.ts";
@@ -18,7 +23,7 @@ const everyOption = [
   "streamInResults",
   "jsonClientStreams",
   "updateMaskFromBody",
-] as const satisfies readonly (keyof RestOptions)[];
+] as const satisfies readonly (keyof RestServiceOptions)[];
 
 /** Gateways by the options that are on, each started once. */
 class Gateways implements AsyncDisposable {
@@ -26,16 +31,16 @@ class Gateways implements AsyncDisposable {
   /** Calls that wait, with the signals that end them, in the order in which they came. */
   readonly waiting: AbortSignal[] = [];
 
-  async addressWith(options: readonly (keyof RestOptions)[]): Promise<Address> {
+  async addressWith(options: readonly (keyof RestServiceOptions)[]): Promise<Address> {
     const key = [...options].toSorted().join();
     const started = this.#started.get(key) ?? this.#start(options);
     this.#started.set(key, started);
     return (await started)[1];
   }
 
-  async #start(options: readonly (keyof RestOptions)[]): Promise<readonly [Gateway, Address]> {
-    const rest = Object.fromEntries(options.map((name) => [name, () => true]));
-    const gateway = createGateway(movedOptions(rest, (signal) => void this.waiting.push(signal)));
+  async #start(options: readonly (keyof RestServiceOptions)[]): Promise<readonly [Gateway, Address]> {
+    const service = Object.fromEntries(options.map((name) => [name, true]));
+    const gateway = createGateway(movedOptions({ service: () => service }, (signal) => void this.waiting.push(signal)));
     return [gateway, await gateway.listen({ host: "127.0.0.1", port: 0 })];
   }
 
@@ -102,7 +107,7 @@ describe("of grpc-gateway's integration tests", () => {
   });
   afterAll(() => gateways[Symbol.asyncDispose]());
 
-  const isAnswered = async (one: Case, options: readonly (keyof RestOptions)[]): Promise<boolean> => {
+  const isAnswered = async (one: Case, options: readonly (keyof RestServiceOptions)[]): Promise<boolean> => {
     const address = await gateways.addressWith(options);
     if (one.leaves === true) return await leave(one, address, gateways.waiting);
     try {

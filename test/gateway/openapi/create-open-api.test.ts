@@ -491,7 +491,7 @@ function enumsOf(schemas: unknown): unknown {
 }
 
 test("a number of 64 bits is a number where that is asked for, in a wrapper too", () => {
-  const rest = { int64Numbers: () => true };
+  const rest = { service: () => ({ int64Numbers: true }) };
   const { components } = createOpenApi([KitchenSink], { info, rest });
   expect(enumsOf(components)).toEqual(enumsOf(createOpenApi([KitchenSink], { info }).components));
   const sink = components?.schemas?.["Sink"];
@@ -531,7 +531,7 @@ test("a server stream whose messages are wrapped is described so in the forms of
   const selector = "grpc.health.v1.Health.Watch";
   const rest: GatewayOptions["rest"] = {
     rules: [{ selector, pattern: { case: "get", value: "/health" } }],
-    streamInResults: ({ typeName }) => typeName === Health.typeName,
+    service: ({ typeName }) => ({ streamInResults: typeName === Health.typeName }),
     // What a description has no use for is taken as well.
     errorRecord: () => ({ httpStatus: 400, body: null }),
   };

@@ -6,9 +6,9 @@ import { createSink, type SinkAnswer } from "../../support/gateway/ask-sink.ts";
 import { exchangeFetch } from "../../support/carriers/fetch.ts";
 import { kitchenSinkOptions } from "../../support/gateway/kitchen-sink.ts";
 
-// rest.forms.
+// forms of rest.service.
 
-const rest: RestOptions = { forms: () => true };
+const rest: RestOptions = { service: () => ({ forms: true }) };
 const form = "application/x-www-form-urlencoded";
 
 function post(body: string, request = "POST /v1/sinks", options = rest, type = form): Promise<SinkAnswer> {
@@ -63,7 +63,7 @@ describe("a form as a body", () => {
   });
 
   test("has entries of maps, and short names of enums, where the service takes them", async () => {
-    const options = { ...rest, mapsInQuery: () => true, shortEnumNames: () => true };
+    const options = { service: () => ({ forms: true, mapsInQuery: true, shortEnumNames: true }) };
     expect(await post("labels[a]=b&f_enum=RED", undefined, options)).toEqual({
       sink: { labels: { a: "b" }, fEnum: "RED" },
     });
@@ -72,8 +72,7 @@ describe("a form as a body", () => {
   test("has what a lenient service ignores", async () => {
     const seen: unknown[] = [];
     const options: RestOptions = {
-      ...rest,
-      lenient: () => true,
+      service: () => ({ forms: true, lenient: true }),
       onIgnored: (_, names, count) => void seen.push(names, count),
     };
     expect(await post("x=1&f_int64=8", "PUT /v1/sinks/7", options)).toEqual({ sink: { fInt64: "7" } });
@@ -95,7 +94,10 @@ describe("a form as a body", () => {
   });
 
   test("gives a PATCH its update mask", async () => {
-    const { fetch } = createGateway({ ...kitchenSinkOptions, rest: { ...rest, ...mask } });
+    const { fetch } = createGateway({
+      ...kitchenSinkOptions,
+      rest: { service: () => ({ forms: true, updateMaskFromBody: true, mapsInQuery: true }) },
+    });
     const body = Buffer.from("theme=a&place.room=b&labels[a]=b&labels[c]=d");
     const header = [["content-type", form]] as const;
     const answer = await exchangeFetch(fetch, { httpMethod: "PATCH", path: "/v1/shelves/1", header, body });
@@ -114,5 +116,3 @@ describe("a form as a body", () => {
     expect(Object.keys(paths["/v1/body/int64"]?.patch?.requestBody?.content ?? {})).toEqual(["application/json"]);
   });
 });
-
-const mask: RestOptions = { updateMaskFromBody: () => true, mapsInQuery: () => true };

@@ -5,7 +5,7 @@ import type { GatewayOptions } from "../../../src/gateway/index.ts";
 import { type Field, fieldValue } from "../../support/carriers/exchange.ts";
 import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../support/gateway/every-carrier.ts";
 
-// rest.grpcMetadata.
+// grpcMetadata of rest.service.
 
 /** A service that answers with the fields of the request's header that the sensor names. */
 const options: GatewayOptions = {
@@ -26,7 +26,7 @@ const options: GatewayOptions = {
       },
     }),
   rest: {
-    grpcMetadata: () => true,
+    service: () => ({ grpcMetadata: true }),
     rules: [
       { selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern: { case: "get", value: "/watch/{sensor}" } },
     ],

@@ -3,14 +3,14 @@ import type { Field } from "../../support/carriers/exchange.ts";
 import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../support/gateway/every-carrier.ts";
 import { kitchenSinkOptions } from "../../support/gateway/kitchen-sink.ts";
 
-// rest.ignoreBodies.
+// ignoreBodies of rest.service.
 
 describe("a body where the rule has none", () => {
   let plain: EveryCarrier;
   let gated: EveryCarrier;
 
   beforeAll(async () => {
-    const options = { ...kitchenSinkOptions, rest: { ignoreBodies: () => true } };
+    const options = { ...kitchenSinkOptions, rest: { service: () => ({ ignoreBodies: true }) } };
     plain = await openEveryCarrier(options);
     gated = await openEveryCarrier({ ...options, requestGate: () => undefined });
   });

@@ -10,11 +10,11 @@ import { KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_p
 import { startGreenhouse } from "../../support/gateway/greenhouse.ts";
 import { openUpload } from "../../support/gateway/rest-upload.ts";
 
-// rest.jsonClientStreams.
+// jsonClientStreams of rest.service.
 
 const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
 const rest: RestOptions = {
-  jsonClientStreams: () => true,
+  service: () => ({ jsonClientStreams: true }),
   rules: [
     {
       selector,

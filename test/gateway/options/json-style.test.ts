@@ -6,7 +6,7 @@ import { Color, KitchenSink, NestedSchema, SinkSchema } from "../../gen/kitchens
 import { createSink } from "../../support/gateway/ask-sink.ts";
 import { kitchenSinkRegistry } from "../../support/gateway/kitchen-sink.ts";
 
-// rest.shortEnumNames and rest.int64Numbers.
+// shortEnumNames and int64Numbers of rest.service.
 
 /** Returns the text of an answer over REST, and over Connect, which no option of REST changes. */
 async function answersOf(
@@ -28,7 +28,7 @@ async function answersOf(
 }
 
 describe("enum names without prefix", () => {
-  const rest: RestOptions = { shortEnumNames: () => true, mapsInQuery: () => true };
+  const rest: RestOptions = { service: () => ({ shortEnumNames: true, mapsInQuery: true }) };
   const ask = createSink(rest);
 
   test.each([
@@ -66,7 +66,7 @@ describe("enum names without prefix", () => {
   });
 
   test("that a lenient service does not know are ignored", async () => {
-    const lenient = createSink({ ...rest, lenient: () => true });
+    const lenient = createSink({ service: () => ({ shortEnumNames: true, lenient: true }) });
     expect(await lenient("GET /v1/query?colors=BLUE&colors=RED")).toEqual({ sink: { colors: ["RED"] } });
   });
 
@@ -79,7 +79,7 @@ describe("enum names without prefix", () => {
 });
 
 describe("64-bit integers as numbers", () => {
-  const rest: RestOptions = { int64Numbers: () => true };
+  const rest: RestOptions = { service: () => ({ int64Numbers: true }) };
   const most = 9007199254740991n;
 
   test.each<{ name: string; sink: MessageInitShape<typeof SinkSchema>; want: string }>([

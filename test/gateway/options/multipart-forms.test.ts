@@ -7,7 +7,7 @@ import { exchangeFetch } from "../../support/carriers/fetch.ts";
 import { createSink, type SinkAnswer } from "../../support/gateway/ask-sink.ts";
 import { kitchenSinkOptions } from "../../support/gateway/kitchen-sink.ts";
 
-// rest.multipartForms.
+// multipartForms of rest.service.
 
 const putFile = "files.v1.FileService.PutFile";
 // Bodies that are a field and the rest, the request around an HttpBody, and an HttpBody of which the path sets a part.
@@ -27,7 +27,7 @@ const rules = parseHttpRules(
     ],
   }),
 );
-const rest: RestOptions = { multipartForms: () => true, rules };
+const rest: RestOptions = { service: () => ({ multipartForms: true }), rules };
 const type = "multipart/form-data; boundary=b";
 
 /** Returns parts as a form with the boundary `b`; each is its header, an empty line, and its content. */
@@ -170,7 +170,7 @@ describe("a file", () => {
     },
     {
       name: "where the path sets a part of it",
-      options: { multipartForms: () => true },
+      options: { service: () => ({ multipartForms: true }) },
       request: "POST /echo",
       given: { name: "", data: "" },
       parts: [],
@@ -186,7 +186,7 @@ describe("a file", () => {
     expect(await send("POST /put", formOf(file("file", "a")), { options: { rules }, contentType: type })).toEqual({
       httpStatus: 415,
       message: expect.stringMatching(
-        /send the bytes alone, with --data-binary of curl; rest\.multipartForms takes forms$/,
+        /send the bytes alone, with --data-binary of curl; the option multipartForms accepts forms$/,
       ),
     });
   });
@@ -251,12 +251,14 @@ describe("fields", () => {
     { name: "labels[__proto__]", key: "__proto__" },
     { name: "labels[ä;b=c]", key: "ä;b=c" },
   ])("have names as browsers and others write them: $name", async ({ name, key }) => {
-    const answer = await create(formOf(field(name, "1")), { ...rest, mapsInQuery: () => true });
+    const answer = await create(formOf(field(name, "1")), {
+      service: () => ({ multipartForms: true, mapsInQuery: true }),
+    });
     expect(answer).toEqual({ sink: { labels: Object.fromEntries([[key, "1"]]) } });
   });
 
   test("give a PATCH its update mask", async () => {
-    const options = { multipartForms: () => true, updateMaskFromBody: () => true };
+    const options = { service: () => ({ multipartForms: true, updateMaskFromBody: true }) };
     const { fetch } = createGateway({ ...kitchenSinkOptions, rest: options });
     const body = Buffer.from(formOf(field("theme", "a"), field("place.room", "b")));
     const header = [["content-type", type]] as const;
@@ -266,7 +268,10 @@ describe("fields", () => {
 
   test("may be unknown where the service is lenient", async () => {
     const seen: unknown[] = [];
-    const options: RestOptions = { ...rest, lenient: () => true, onIgnored: (_, names) => void seen.push(names) };
+    const options: RestOptions = {
+      service: () => ({ multipartForms: true, lenient: true }),
+      onIgnored: (_, names) => void seen.push(names),
+    };
     const parts = [field("x", "1"), file("y", "2"), field("f_string", "a")];
     expect(await create(formOf(...parts), options)).toEqual({ sink: { fString: "a" } });
     expect(seen).toEqual([["x", "y"]]);
@@ -430,7 +435,7 @@ describe("a form is refused", () => {
 
   test.each([
     { name: "by default", options: {} },
-    { name: "for a service that does not take it", options: { multipartForms: () => false } },
+    { name: "for a service that does not take it", options: { service: () => ({ multipartForms: false }) } },
   ])("with 415 $name", async ({ options }) => {
     expect(await createSink(options)("POST /v1/sinks", formOf(text), type)).toMatchObject({ httpStatus: 415 });
   });
@@ -438,7 +443,7 @@ describe("a form is refused", () => {
   test("with the error of all bodies that are too large", async () => {
     const { fetch } = createGateway({
       ...kitchenSinkOptions,
-      rest: { multipartForms: () => true },
+      rest: { service: () => ({ multipartForms: true }) },
       readMaxBytes: 1000,
     });
     const header = [["content-type", type]] as const;
@@ -450,7 +455,10 @@ describe("a form is refused", () => {
 
 test("a form is described beside JSON and bytes", () => {
   const info = { title: "t", version: "1" };
-  const { paths } = createOpenApi([FileService, KitchenSink], { info, rest: { ...rest, forms: () => true } });
+  const { paths } = createOpenApi([FileService, KitchenSink], {
+    info,
+    rest: { rules, service: () => ({ multipartForms: true, forms: true }) },
+  });
   const binary = { type: "string", format: "binary", contentMediaType: "application/octet-stream" };
   const contentOf = (path: string, method: "post" | "put"): object => paths[path]?.[method]?.requestBody?.content ?? {};
   expect(contentOf("/files/{name}", "put")).toEqual({

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { createGateway, createOpenApi } from "../../../src/gateway/index.ts";
+import { createGateway, createOpenApi, type RestOptions } from "../../../src/gateway/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { exchangeFetch } from "../../support/carriers/fetch.ts";
 import { createSink } from "../../support/gateway/ask-sink.ts";
 import { kitchenSinkOptions } from "../../support/gateway/kitchen-sink.ts";
 
-// rest.ignoredQueryParameters and rest.mapsInQuery.
+// ignoredQueryParameters and mapsInQuery of rest.service.
 
 describe("query parameters that are ignored", () => {
-  const ask = createSink({ ignoredQueryParameters: () => ["utm_*", "key", "f_*", "fInt64"] });
+  const ask = createSink({ service: () => ({ ignoredQueryParameters: ["utm_*", "key", "f_*", "fInt64"] }) });
 
   test.each([
     { query: "utm_source=a&key=b&utm_=c", sink: {} },
@@ -38,12 +38,12 @@ describe("query parameters that are ignored", () => {
   });
 
   test("are those of the services that are selected", async () => {
-    const one = createSink({ ignoredQueryParameters: ({ name }) => (name === "Shelves" ? ["key"] : []) });
+    const rest: RestOptions = {
+      service: ({ name }) => (name === "Shelves" ? { ignoredQueryParameters: ["key"] } : {}),
+    };
+    const one = createSink(rest);
     expect(await one("GET /v1/query?key=1")).toMatchObject({ httpStatus: 400 });
-    const { fetch } = createGateway({
-      ...kitchenSinkOptions,
-      rest: { ignoredQueryParameters: ({ name }) => (name === "Shelves" ? ["key"] : []) },
-    });
+    const { fetch } = createGateway({ ...kitchenSinkOptions, rest });
     const shelf = { httpMethod: "GET", path: "/v1/shelves/1?key=1", header: [] };
     expect((await exchangeFetch(fetch, shelf)).httpStatus).toBe(200);
   });
@@ -61,7 +61,7 @@ describe("query parameters that are ignored", () => {
         }),
       rest: {
         rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "degrees_celsius" }],
-        ignoredQueryParameters: () => ["utm_*", "sens*", "degrees*"],
+        service: () => ({ ignoredQueryParameters: ["utm_*", "sens*", "degrees*"] }),
       },
     });
     const post = async (query: string): Promise<number> =>
@@ -74,7 +74,7 @@ describe("query parameters that are ignored", () => {
 });
 
 describe("entries of maps in a query", () => {
-  const ask = createSink({ mapsInQuery: () => true });
+  const ask = createSink({ service: () => ({ mapsInQuery: true }) });
 
   test.each([
     { query: "labels[a]=b&labels%5Bc%5D=d", sink: { labels: { a: "b", c: "d" } } },
@@ -116,7 +116,7 @@ describe("entries of maps in a query", () => {
   });
 
   test("of a newer enum are ignored where the service is lenient", async () => {
-    const lenient = createSink({ mapsInQuery: () => true, lenient: () => true });
+    const lenient = createSink({ service: () => ({ mapsInQuery: true, lenient: true }) });
     expect(await lenient("GET /v1/query?palette[a]=NEW&palette[b]=COLOR_RED")).toEqual({
       sink: { palette: { b: "COLOR_RED" } },
     });
@@ -132,7 +132,7 @@ describe("entries of maps in a query", () => {
   test("are described as objects", () => {
     const described = createOpenApi([KitchenSink], {
       info: { title: "t", version: "1" },
-      rest: { mapsInQuery: () => true },
+      rest: { service: () => ({ mapsInQuery: true }) },
     });
     const parameters = described.paths["/v1/query"]?.get?.parameters ?? [];
     expect(parameters.filter(({ style }) => style !== undefined).map(({ name }) => name)).toEqual([

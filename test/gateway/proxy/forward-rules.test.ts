@@ -319,7 +319,12 @@ describe("with rules", () => {
   });
 
   test("Grpc-Metadata-Name is name, where the service has such names", async () => {
-    const { got } = await pass([["Grpc-Metadata-Zone", "south"]], {}, {}, { rest: { grpcMetadata: () => true } });
+    const { got } = await pass(
+      [["Grpc-Metadata-Zone", "south"]],
+      {},
+      {},
+      { rest: { service: () => ({ grpcMetadata: true }) } },
+    );
     expect(got).toEqual({ ...own, ...client, zone: "south" });
   });
 });

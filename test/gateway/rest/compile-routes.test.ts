@@ -1,3 +1,4 @@
+import type { DescService } from "@bufbuild/protobuf";
 import { METHODS } from "node:http";
 import { describe, expect, test } from "vitest";
 import { StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
@@ -6,6 +7,7 @@ import { compileRestRoutes, parseHttpRules } from "../../../src/gateway/rest/ind
 import { Health } from "../../../src/gateway/health/index.ts";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
 
 const { unbound } = KitchenSink.method;
 
@@ -145,7 +147,7 @@ describe("compileRestRoutes() refuses", () => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, output };
     expect(() => compileRestRoutes([method], { rules })).toThrow("could look like an error");
-    expect(() => compileRestRoutes([method], { rules, streamInResults: () => true })).not.toThrow();
+    expect(() => compileRestRoutes([method], { rules, service: () => ({ streamInResults: true }) })).not.toThrow();
   });
 
   test("the path of an endpoint", () => {
@@ -197,20 +199,56 @@ describe("compileRestRoutes() refuses", () => {
     expect(() => compileRestRoutes([unbound], { rules })).toThrow('rules: selector "x.Y.Z" is no RPC');
   });
 
-  test.each<{ name: string; options: object; error: Error }>([
+  test.each<{ name: string; service: () => unknown; message: string }>([
     {
-      name: "one that is no function",
-      options: { lenient: true },
-      error: new TypeError("options.lenient is not a function"),
+      name: "a misspelled name",
+      service: () => ({ lenint: true }),
+      message: 'unknown option "lenint": did you mean "lenient"?',
     },
-    { name: "one that fails", options: { sameValueAsPath: fail }, error: new RangeError("no such service") },
-  ])("no callback of its caller, $name, which is thrown as it is", ({ options, error }) => {
-    expect(() => compileRestRoutes([unbound], { rules: [ruleOf("GET /a")], ...options })).toThrow(error);
+    {
+      name: "a function in the place of a value",
+      service: () => ({ lenient: () => true }),
+      message: "lenient of rest.service of kitchensink.v1.KitchenSink must be a boolean, got function",
+    },
+    {
+      name: "a string in the place of an array",
+      service: () => ({ ignoredQueryParameters: "utm_*" }),
+      message: "ignoredQueryParameters of rest.service of kitchensink.v1.KitchenSink must be an array, got string",
+    },
+    {
+      name: "nothing in the place of options",
+      service: () => undefined,
+      message: "rest.service of kitchensink.v1.KitchenSink must return an object of options, got undefined",
+    },
+  ])("options of a service with $name", ({ service, message }) => {
+    const options: object = { rules: [ruleOf("GET /a")], service };
+    const error = Object.assign(new TypeError(message), { code: "ERR_OPTIONS" });
+    expect(() => compileRestRoutes([unbound], options)).toThrow(error);
+  });
+
+  test("no error of its caller's function, which is thrown as it is", () => {
+    const service = fail;
+    expect(() => compileRestRoutes([unbound], { rules: [ruleOf("GET /a")], service })).toThrow(
+      new RangeError("no such service"),
+    );
   });
 
   test("with all problems at once", () => {
     expect(problemsOf(["GET /a/{nope}", "GET /a//b", "POST /a body=nope", "GET /b", "GET /b"])).toHaveLength(4);
   });
+});
+
+test("rest.service is called once for each service that has rules, and an option that it leaves undefined is off", () => {
+  const asked: string[] = [];
+  const service = ({ typeName }: DescService): object => {
+    asked.push(typeName);
+    return { streamInResults: undefined, grpcMetadata: true };
+  };
+  const { bindings } = compileRestRoutes([...KitchenSink.methods, ...Shelves.methods], { service });
+  expect(asked).toEqual([KitchenSink.typeName, Shelves.typeName]);
+  expect(
+    new Set(bindings.map(({ streamInResults, usesGrpcMetadata }) => [streamInResults, usesGrpcMetadata].join())),
+  ).toEqual(new Set(["false,true"]));
 });
 
 describe("compileRestRoutes() accepts", () => {

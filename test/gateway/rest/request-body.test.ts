@@ -1,13 +1,12 @@
 import { create, createRegistry, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { compileRestRoutes, type RestRouteOptions } from "../../../src/gateway/rest/index.ts";
+import { compileRestRoutes, type RestRouteOptions, type RestServiceOptions } from "../../../src/gateway/rest/index.ts";
 import { exchangeHttp2 } from "../../support/carriers/http2-connection.ts";
 import { startKitchenSink } from "../../support/gateway/kitchen-sink.ts";
 import { KitchenSink, NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves, UpdateShelfRequestSchema } from "../../gen/kitchensink/v1/shelves_pb.ts";
 
 const registry = createRegistry(NestedSchema);
-const all = (): boolean => true;
 
 function decode(options: RestRouteOptions, request: string, body: string): Message {
   const [httpMethod = "", target = ""] = request.split(" ");
@@ -24,7 +23,7 @@ function putAt(field: string) {
 }
 
 describe("a service that accepts a resource as it was read", () => {
-  const options: RestRouteOptions = { sameValueAsPath: all };
+  const options: RestRouteOptions = { service: () => ({ sameValueAsPath: true }) };
 
   test.each<{ request: string; body: string; want: MessageInitShape<typeof UpdateShelfRequestSchema> }>([
     {
@@ -89,7 +88,7 @@ describe("a service that accepts a resource as it was read", () => {
   });
 
   test("refuses another value even if it is lenient", () => {
-    const lenient: RestRouteOptions = { ...options, lenient: all };
+    const lenient: RestRouteOptions = { service: () => ({ sameValueAsPath: true, lenient: true }) };
     expect(() => decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/2"}')).toThrow(
       "is not the value in the path",
     );
@@ -99,12 +98,14 @@ describe("a service that accepts a resource as it was read", () => {
   });
 
   test("does not make other services accept the value of the path", () => {
-    const shelvesAlone: RestRouteOptions = { sameValueAsPath: (service) => service === Shelves };
+    const shelvesAlone: RestRouteOptions = { service: (service) => ({ sameValueAsPath: service === Shelves }) };
     expect(() => decode(shelvesAlone, "PUT /v1/sinks/7", '{"fInt64":7}')).toThrow("f_int64: is bound by the path");
   });
 
   test("does so over HTTP", async () => {
-    await using gateway = await startKitchenSink({ rest: { sameValueAsPath: all, updateMaskFromBody: all } });
+    await using gateway = await startKitchenSink({
+      rest: { service: () => ({ sameValueAsPath: true, updateMaskFromBody: true }) },
+    });
     const answer = await exchangeHttp2(gateway.address, {
       httpMethod: "PATCH",
       path: "/v1/shelves/1",
@@ -118,8 +119,8 @@ describe("a service that accepts a resource as it was read", () => {
   });
 });
 
-function maskOf(request: string, body: string, options: RestRouteOptions = {}): readonly string[] | undefined {
-  const message = decode({ updateMaskFromBody: all, ...options }, request, body);
+function maskOf(request: string, body: string, more: RestServiceOptions = {}): readonly string[] | undefined {
+  const message = decode({ service: () => ({ updateMaskFromBody: true, ...more }) }, request, body);
   return isMessage(message, UpdateShelfRequestSchema) ? message.updateMask?.paths : undefined;
 }
 
@@ -161,14 +162,14 @@ describe("a service whose update masks are filled in", () => {
 
   test("leaves out fields that the path sets", () => {
     const body = '{"name":"shelves/1","theme":"a"}';
-    expect(maskOf("PATCH /v1/shelves/1", body, { sameValueAsPath: all })).toEqual(["theme"]);
-    expect(maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1"}', { sameValueAsPath: all })).toBeUndefined();
-    expect(maskOf("PATCH /v1/shelves/1", body, { lenient: all })).toEqual(["theme"]);
+    expect(maskOf("PATCH /v1/shelves/1", body, { sameValueAsPath: true })).toEqual(["theme"]);
+    expect(maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1"}', { sameValueAsPath: true })).toBeUndefined();
+    expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });
 
   test("leaves out fields of which a part was ignored", () => {
     const body = '{"theme":"a","x":1,"place":{"y":1},"formerPlaces":[{"z":1}]}';
-    expect(maskOf("PATCH /v1/shelves/1", body, { lenient: all })).toEqual(["theme"]);
+    expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });
 
   test.each<{ why: string; request: string; body: string; want: readonly string[] }>([
@@ -185,7 +186,10 @@ describe("a service whose update masks are filled in", () => {
       want: ["any", "child.any"],
     },
   ])("lists the fields $why", ({ request, body, want }) => {
-    const options: RestRouteOptions = { updateMaskFromBody: all, sameValueAsPath: all, json: { registry } };
+    const options: RestRouteOptions = {
+      service: () => ({ updateMaskFromBody: true, sameValueAsPath: true }),
+      json: { registry },
+    };
     const message = decode(options, request, body);
     expect(isMessage(message, SinkSchema) && message.mask?.paths).toEqual(want);
   });
@@ -196,7 +200,7 @@ describe("a service whose update masks are filled in", () => {
   ])("does not fill in a mask that is $why", ({ selector, body, json }) => {
     const pattern = { case: "patch", value: "/v1/other" } as const;
     const rules = [{ selector: `kitchensink.v1.Shelves.${selector}`, pattern, body }];
-    const filling: RestRouteOptions = { updateMaskFromBody: all, rules };
+    const filling: RestRouteOptions = { service: () => ({ updateMaskFromBody: true }), rules };
     expect(decode(filling, "PATCH /v1/other", json)).toEqual(decode({ rules }, "PATCH /v1/other", json));
   });
 
@@ -205,14 +209,14 @@ describe("a service whose update masks are filled in", () => {
   });
 
   test("fills in no mask unless that is configured", () => {
-    expect(maskOf("PATCH /v1/shelves/1", '{"theme":"a"}', { updateMaskFromBody: () => false })).toBeUndefined();
+    expect(maskOf("PATCH /v1/shelves/1", '{"theme":"a"}', { updateMaskFromBody: false })).toBeUndefined();
   });
 
   test("refuses a body with more fields than a filled-in mask can have", () => {
     const leaves = SinkSchema.fields.filter(({ fieldKind, oneof }) => fieldKind === "scalar" && oneof === undefined);
     const level = leaves.map(({ name }) => `"${name}":null`).join();
     const body = (levels: number): string => (levels === 0 ? "{}" : `{${level},"child":${body(levels - 1)}}`);
-    const options: RestRouteOptions = { updateMaskFromBody: all };
+    const options: RestRouteOptions = { service: () => ({ updateMaskFromBody: true }) };
     expect(() => decode(options, "PATCH /v1/children/a", body(90))).toThrow("more than 1000 fields for an update mask");
     expect(() => decode(options, "PATCH /v1/children/a", body(10))).not.toThrow();
   });

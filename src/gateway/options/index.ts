@@ -1,0 +1,7 @@
+/**
+ * Which options does an object of options have, and which name was meant? Every function that has options refuses the
+ * names that it does not know: in JavaScript no compiler does, and a limit or a check with a misspelled name would be
+ * off without a word.
+ */
+export { nearestName } from "./nearest-name.ts";
+export { type OptionNames, refuseUnknownNames, refuseUnknownOptions } from "./option-names.ts";
