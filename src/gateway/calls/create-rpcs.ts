@@ -16,7 +16,7 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import { createReachableRegistry, oncePer, type ReadJsonOptions } from "../json/index.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
 import {
@@ -230,11 +230,7 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
 function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
   const { call } = request as Partial<CallView>;
   if (call === undefined) {
-    throw codedError(
-      "ERR_HANDLER_FAILED",
-      "an interceptor passed on a request that is not the one it was given",
-      Code.Internal,
-    );
+    throw problem("ERR_HANDLER_FAILED", "an interceptor passed on a request that is not the one it was given");
   }
   if (call.request.ended !== undefined) throw call.request.ended;
   const { view } = call;
@@ -253,5 +249,6 @@ export function requestOf(context: HandlerContext): ViewedRequest {
 
 async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
   for await (const message of messages) return message;
-  throw codedError("ERR_PROTOCOL", "the message is missing", Code.Unimplemented);
+  // gRPC, "Status codes": a call with too few messages is unimplemented.
+  throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
 }

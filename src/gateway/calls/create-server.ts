@@ -1,7 +1,7 @@
 import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Limits } from "../carriers/index.ts";
-import { type Failure, withCode } from "../errors/index.ts";
+import { type RequestFailure, withCode } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
 import { createProtocols } from "../protocols/index.ts";
@@ -171,7 +171,7 @@ function toErrorDefault(thrown: unknown): ConnectError {
   return toConnectError(thrown, inHandler);
 }
 
-const inHandler: Failure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor has failed" };
+const inHandler: RequestFailure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor has failed" };
 
 /** Returns the rules for reading JSON. Unknown fields are ignored by default, as in Connect. */
 function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {

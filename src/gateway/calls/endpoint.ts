@@ -1,6 +1,6 @@
 import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
 import { type Exchange, type HeaderReader, noBytes, type Peer, planBody } from "../carriers/index.ts";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import { httpError, messageTooLarge } from "../protocols/index.ts";
 import type { RequestView } from "./hooks.ts";
 
@@ -103,11 +103,12 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
         if (bytes === undefined) reject(messageTooLarge(bytesMax));
         else resolve(bytes);
       },
-      dropped: (problem) => reject(problem === undefined ? answeredFirst() : httpError(problem)),
+      dropped: (reason) => reject(reason === undefined ? answeredFirst() : httpError(reason)),
     });
   });
 }
 
 function answeredFirst(): ConnectError {
-  return codedError("ERR_BODY_CONSUMED", "the request was answered before its body was read", Code.Canceled);
+  // Nobody is at fault: the endpoint has made its body superfluous.
+  return problem("ERR_BODY_CONSUMED", "the request was answered before its body was read", { code: Code.Canceled });
 }

@@ -1,4 +1,4 @@
-import type { Failure, GatewayErrorCode } from "../errors/index.ts";
+import type { Failure, GatewayErrorCode, RequestFailure } from "../errors/index.ts";
 import type { FaultyRequest } from "./hooks.ts";
 
 /**
@@ -18,9 +18,12 @@ export type OnFault = (
 export type FaultReporter = (error: unknown, failure: Failure, request?: FaultyRequest) => void;
 
 /** What has failed where a response cannot be sent. */
-export const responseNotWritten: Failure = { errorCode: "ERR_ANSWER_FAILED", what: "an answer could not be written" };
+export const responseNotWritten: RequestFailure = {
+  errorCode: "ERR_ANSWER_FAILED",
+  what: "an answer could not be written",
+};
 /** What has failed where nothing more is known. */
-export const requestFailed: Failure = {
+export const requestFailed: RequestFailure = {
   errorCode: "ERR_REQUEST_FAILED",
   what: "a request could not be admitted or answered",
 };
@@ -38,7 +41,7 @@ export function createFaultReporter(onFault?: OnFault): FaultReporter {
 }
 
 /** What has failed where a callback of the program has thrown. */
-export function callbackFailed(name: string): Failure {
+export function callbackFailed(name: string): RequestFailure {
   return { errorCode: "ERR_CALLBACK_FAILED", what: `${name} has failed` };
 }
 

@@ -1,5 +1,4 @@
 import type { ConnectError, ContextValues, HandlerContext } from "@connectrpc/connect";
-import { Code } from "@connectrpc/connect";
 import {
   type AbortReceiver,
   type Exchange,
@@ -10,7 +9,7 @@ import {
   readHeaderField,
   startDeadline,
 } from "../carriers/index.ts";
-import { codedError, type Failure } from "../errors/index.ts";
+import { type Failure, problem } from "../errors/index.ts";
 import { goneAway, httpError, type LazyHeaders, type Rpc, type ProtocolName, type Wire } from "../protocols/index.ts";
 import { httpStatusOf } from "../rest/index.ts";
 import type { Client } from "../trusted-proxies/index.ts";
@@ -191,12 +190,15 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 
   /** Returns whether the request goes on, or has ended because its client has gone away or its header is wrong. */
   #open(call: AnyCall): boolean {
-    const { problem } = call.wire;
     this.#call = call;
-    if (this.#exchange.aborted) this.#abandon(goneAway());
-    else if (problem !== undefined) this.fail(problem);
-    else this.#exchange.abortReceiver = this;
-    return !this.done;
+    if (this.#exchange.aborted) {
+      this.#abandon(goneAway());
+      return false;
+    }
+    this.#exchange.abortReceiver = this;
+    if (call.wire.problem === undefined) return true;
+    this.fail(call.wire.problem);
+    return false;
   }
 
   #read(call: AnyCall): void {
@@ -282,8 +284,8 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#settled(error);
   }
 
-  aborted(problem: HttpProblem): void {
-    this.#abandon(httpError(problem));
+  aborted(reason: HttpProblem): void {
+    this.#abandon(httpError(reason));
   }
 
   #abandon(reason: ConnectError): void {
@@ -292,7 +294,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   #expire(): void {
-    this.fail(codedError("ERR_DEADLINE_EXCEEDED", "the operation timed out", Code.DeadlineExceeded));
+    this.fail(problem("ERR_DEADLINE_EXCEEDED", "the operation timed out"));
   }
 
   /** Aborts the signal when the server shuts down: a handler that listens stops early, any other may still finish. */

@@ -1,5 +1,5 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import type { HeaderFields } from "../carriers/index.ts";
 import {
   type BodyTarget,
@@ -137,7 +137,7 @@ function mismatch(protocols: Protocols, head: RequestHead, found: Mismatch): Unm
     case "not-found":
       return notFound(protocols, head);
     case "malformed": {
-      const error = codedError("ERR_PATH_INVALID", found.message, Code.InvalidArgument);
+      const error = problem("ERR_PATH_INVALID", found.message);
       return { ...unmatched(protocols, head, 400, error), unknown: true };
     }
   }
@@ -156,15 +156,17 @@ function findRpc(protocols: Protocols, rpcPath: RpcPath, head: RequestHead, quer
 
 function notFound(protocols: Protocols, head: RequestHead): Unmatched {
   // To gRPC and Connect, an RPC that does not exist is unimplemented.
-  const code = claimedBy(protocols, head) === protocols.rest ? Code.NotFound : Code.Unimplemented;
-  const error = codedError("ERR_NO_ROUTE", "there is nothing at this path", code);
+  const error =
+    claimedBy(protocols, head) === protocols.rest
+      ? problem("ERR_NO_ROUTE", "there is nothing at this path")
+      : problem("ERR_NO_ROUTE", "there is nothing at this path", { code: Code.Unimplemented });
   return { ...unmatched(protocols, head, 404, error), unknown: true };
 }
 
 function methodNotAllowed(protocols: Protocols, head: RequestHead, rpc: Rpc | undefined, allow: string): Unmatched {
   const { httpMethod } = head;
   const shown = httpMethod.length <= shownMethodMax ? httpMethod : "this method";
-  const error = codedError("ERR_METHOD_NOT_ALLOWED", `${shown} is not allowed here`, Code.Unimplemented);
+  const error = problem("ERR_METHOD_NOT_ALLOWED", `${shown} is not allowed here`);
   // RFC 9110 §15.5.6: a 405 must carry Allow.
   return { ...unmatched(protocols, head, 405, error), rpc, fields: ["allow", allow] };
 }
@@ -177,13 +179,9 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc)
 }
 
 function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectError {
-  if (contentType === null) return codedError("ERR_CONTENT_TYPE", "the content type is missing", Code.InvalidArgument);
+  if (contentType === null) return problem("ERR_CONTENT_TYPE", "the content type is missing");
   const hint = kind === "unary" ? curlHint(contentType) : "";
-  return codedError(
-    "ERR_CONTENT_TYPE",
-    `the content type ${quote(contentType)} is not supported${hint}`,
-    Code.InvalidArgument,
-  );
+  return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not supported${hint}`);
 }
 
 function unmatched(protocols: Protocols, head: RequestHead, httpStatus: number, error: ConnectError): Unmatched {

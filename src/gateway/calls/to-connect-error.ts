@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { codedError, type Failure } from "../errors/index.ts";
+import { problem, type RequestFailure } from "../errors/index.ts";
 
 /**
  * Returns the error to answer with for any thrown value, in a form that every protocol can write. Only the text of a
@@ -7,21 +7,21 @@ import { codedError, type Failure } from "../errors/index.ts";
  *
  * @param failure - what has failed, if it is a fault
  */
-export function toConnectError(thrown: unknown, failure: Failure): ConnectError {
+export function toConnectError(thrown: unknown, failure: RequestFailure): ConnectError {
   return readConnectError(thrown) ?? toFault(thrown, failure);
 }
 
 /** Something thrown that `onFault` is told of, and what has failed. */
 interface Fault {
   readonly thrown: unknown;
-  readonly failure: Failure;
+  readonly failure: RequestFailure;
 }
 
 const faults = new WeakMap<ConnectError, Fault>();
 
 /** Returns the error to answer with for a fault, which {@link takeFault} then knows. Never throws. */
-export function toFault(thrown: unknown, failure: Failure): ConnectError {
-  const error = readConnectError(thrown) ?? codedError(failure.errorCode, internalError, Code.Internal, thrown);
+export function toFault(thrown: unknown, failure: RequestFailure): ConnectError {
+  const error = readConnectError(thrown) ?? problem(failure.errorCode, internalError, { cause: thrown });
   faults.set(error, { thrown, failure });
   return error;
 }

@@ -1,46 +1,55 @@
-import type { GatewayErrorCode } from "../errors/index.ts";
+import { Code } from "@connectrpc/connect";
+import { type ProblemName, problems } from "../errors/index.ts";
 import type { Limits } from "./limits.ts";
 
 /** Why a request gets no further, as HTTP: its mistake, or that its client has gone away. The message is the reason. */
 export class HttpProblem extends Error {
-  readonly errorCode: GatewayErrorCode;
+  readonly errorCode: ProblemName;
   readonly httpStatus: number;
+  readonly code: Code;
 
-  constructor(errorCode: GatewayErrorCode, httpStatus: number, reason: string) {
+  /** @param more - how it differs from the row of its identifier */
+  constructor(
+    errorCode: ProblemName,
+    reason: string,
+    more: { readonly httpStatus?: number; readonly code?: Code } = {},
+  ) {
     super(reason);
+    const row = problems[errorCode];
     this.errorCode = errorCode;
-    this.httpStatus = httpStatus;
+    this.httpStatus = more.httpStatus ?? row.httpStatus;
+    this.code = more.code ?? Code[row.code];
   }
 }
 
-/** The status of a client that has gone away, which nobody is answered with: what nginx logs in this case. */
-export const clientClosedRequest = 499;
+/** The status of a client that has gone away. */
+export const clientClosedRequest: number = problems.ERR_CLIENT_GONE.httpStatus;
 
 /** Returns the problem of a request whose client has gone away. */
 export function clientGone(): HttpProblem {
-  return new HttpProblem("ERR_CLIENT_GONE", clientClosedRequest, "the client has gone away");
+  return new HttpProblem("ERR_CLIENT_GONE", "the client has gone away");
 }
 
 /** Returns the problem of a header with more bytes than {@link Limits.headerBytes}. */
 export function headerTooLarge({ headerBytes }: Pick<Limits, "headerBytes">): HttpProblem {
-  return new HttpProblem("ERR_HEADER_TOO_LARGE", 431, `the header fields are larger than ${headerBytes} bytes`);
+  return new HttpProblem("ERR_HEADER_TOO_LARGE", `the header fields are larger than ${headerBytes} bytes`);
 }
 
 /** Returns the problem of a request target with more bytes than {@link Limits.urlBytes}. */
 export function urlTooLong({ urlBytes }: Pick<Limits, "urlBytes">): HttpProblem {
-  return new HttpProblem("ERR_URL_TOO_LONG", 414, `the URL is longer than ${urlBytes} bytes`);
+  return new HttpProblem("ERR_URL_TOO_LONG", `the URL is longer than ${urlBytes} bytes`);
 }
 
 /** Returns the problem of a body that was read before the gateway got the request. */
 export function bodyWasRead(): HttpProblem {
   const reason = "the request body was read before the gateway got it: mount the gateway before any body parser";
-  return new HttpProblem("ERR_BODY_CONSUMED", 500, reason);
+  return new HttpProblem("ERR_BODY_CONSUMED", reason);
 }
 
 /** Returns what is wrong with the Transfer-Encoding of a request over HTTP/1; `undefined` if nothing is. */
 export function transferEncodingProblem(transferEncoding: string, httpVersion: string): HttpProblem | undefined {
   // RFC 9112 §6.1: the sender has probably forwarded a coding that it does not understand.
-  if (httpVersion === "1.0") return new HttpProblem("ERR_HTTP_UNSUPPORTED", 400, "HTTP/1.0 has no transfer encoding");
+  if (httpVersion === "1.0") return new HttpProblem("ERR_HTTP_UNSUPPORTED", "HTTP/1.0 has no transfer encoding");
   const isChunked = transferEncoding.toLowerCase() === "chunked";
-  return isChunked ? undefined : new HttpProblem("ERR_HTTP_UNSUPPORTED", 400, "the transfer encoding is not supported");
+  return isChunked ? undefined : new HttpProblem("ERR_HTTP_UNSUPPORTED", "the transfer encoding is not supported");
 }

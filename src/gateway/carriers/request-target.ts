@@ -17,14 +17,14 @@ export function readRequestTarget(
 ): string | HttpProblem {
   if (target.length > limits.urlBytes) return urlTooLong(limits);
   if (authority === null) {
-    if (authorityRequired) return new HttpProblem("ERR_HTTP_INVALID", 400, "the Host header is missing");
+    if (authorityRequired) return new HttpProblem("ERR_HTTP_INVALID", "the Host header is missing");
   } else if (!authorityGrammar.test(authority))
-    return new HttpProblem("ERR_HTTP_INVALID", 400, "the Host header is not valid");
-  if (target.includes("#")) return new HttpProblem("ERR_HTTP_INVALID", 400, "the URL has a fragment");
+    return new HttpProblem("ERR_HTTP_INVALID", "the Host header is not valid");
+  if (target.includes("#")) return new HttpProblem("ERR_HTTP_INVALID", "the URL has a fragment");
   if (target.startsWith("/") || (target === "*" && httpMethod === "OPTIONS")) return target;
   const absolute = absoluteForm.exec(target);
   if (absolute === null || !authorityGrammar.test(absolute[1] ?? ""))
-    return new HttpProblem("ERR_HTTP_INVALID", 400, "the request target is not valid");
+    return new HttpProblem("ERR_HTTP_INVALID", "the request target is not valid");
   // RFC 9112 §3.2.2: a server must accept the absolute form; an empty path in it means "/".
   const rest = target.slice(absolute[0].length);
   return rest.startsWith("/") ? rest : `/${rest}`;

@@ -1,5 +1,5 @@
-import { Code, type ContextValues } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import type { ContextValues } from "@connectrpc/connect";
+import { problem } from "../errors/index.ts";
 import { findTarget, refuseProblem, serve, type Server, type Target } from "../calls/index.ts";
 import {
   bodyWasRead,
@@ -31,13 +31,13 @@ export type FetchHandler = (request: Request, context?: FetchContext) => Promise
 export function createFetchHandler(server: Server): FetchHandler {
   return async (request, { peer, contextValues, next } = {}) => {
     const exchange = new FetchExchange(request, peer);
-    const problem = problemOf(exchange, server.limits);
+    const httpProblem = problemOf(exchange, server.limits);
     const target = findTarget(server.routes, exchange);
     if (target.kind === "unmatched" && target.unknown && next !== undefined) {
       exchange.passOn();
       return await next();
     }
-    if (problem !== undefined) refuseProblem(server, exchange, problem);
+    if (httpProblem !== undefined) refuseProblem(server, exchange, httpProblem);
     else if (exchange.isBodyRead) refuseProblem(server, exchange, bodyWasRead());
     else serve(server, exchange, withoutGrpc(target, server), () => contextValues);
     return await exchange.response;
@@ -56,7 +56,7 @@ function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: 
  */
 function withoutGrpc(target: Target, { routes }: Server): Target {
   if (target.protocol.name !== "grpc" || target.kind === "unmatched") return target;
-  const error = codedError("ERR_CONTENT_TYPE", "gRPC cannot be served here, gRPC-Web can", Code.InvalidArgument);
+  const error = problem("ERR_CONTENT_TYPE", "gRPC cannot be served here, gRPC-Web can");
   const { rest: protocol } = routes.protocols;
   const { rpc } = target;
   const nothing = { unknown: false, fields: [], pathTemplate: undefined };

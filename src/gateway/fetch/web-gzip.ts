@@ -1,5 +1,4 @@
-import { Code } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import { concatBytes } from "../carriers/index.ts";
 import { messageTooLarge, type PieceDecompression } from "../protocols/index.ts";
 
@@ -17,9 +16,9 @@ export const webGzip: PieceDecompression = {
 /**
  * Decodes gzip as it arrives.
  *
- * @throws ConnectError `InvalidArgument` with `problem` if it is not gzip; whatever the pieces fail with
+ * @throws ConnectError `InvalidArgument` with `message` if it is not gzip; whatever the pieces fail with
  */
-async function* decode(encoded: Pieces, problem: string): AsyncGenerator<Uint8Array> {
+async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   let failure: unknown;
   const counted = async function* (): AsyncGenerator<Uint8Array<ArrayBuffer>> {
@@ -38,7 +37,7 @@ async function* decode(encoded: Pieces, problem: string): AsyncGenerator<Uint8Ar
   } catch {
     if (failure !== undefined) throw failure;
     // Some clients send an empty message as no bytes, although no format has an empty form.
-    if (bytes > 0) throw codedError("ERR_ENCODING_INVALID", problem, Code.InvalidArgument);
+    if (bytes > 0) throw problem("ERR_ENCODING_INVALID", message);
   }
 }
 

@@ -1,5 +1,5 @@
-import { Code, type ServiceImpl } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import type { ServiceImpl } from "@connectrpc/connect";
+import { problem } from "../errors/index.ts";
 import { type Health, HealthCheckResponse_ServingStatus as Status } from "../gen/grpc/health/v1/health_pb.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -47,11 +47,7 @@ export function createHealthService({ readiness, services }: HealthOptions): Ser
 
   function enter(signal: AbortSignal): Watcher {
     if (watchers.size >= watchersMax)
-      throw codedError(
-        "ERR_HEALTH_WATCHERS",
-        "too many are watching the health of this server",
-        Code.ResourceExhausted,
-      );
+      throw problem("ERR_HEALTH_WATCHERS", "too many are watching the health of this server");
     const watcher: Watcher = { sent: undefined, wake: () => undefined };
     watchers.add(watcher);
     timer ??= setInterval(look, watchIntervalMs).unref();
@@ -74,7 +70,7 @@ export function createHealthService({ readiness, services }: HealthOptions): Ser
 
   return {
     check({ service }) {
-      if (!known.has(service)) throw codedError("ERR_HEALTH_SERVICE", "the service is not known here", Code.NotFound);
+      if (!known.has(service)) throw problem("ERR_HEALTH_SERVICE", "the service is not known here");
       return { status: statusNow() };
     },
     async *watch({ service }, { signal }) {
@@ -87,7 +83,7 @@ export function createHealthService({ readiness, services }: HealthOptions): Ser
         else yield { status: (watcher.sent = status) };
       }
       if (watcher.sent !== Status.NOT_SERVING) yield { status: Status.NOT_SERVING };
-      throw codedError("ERR_SERVER_STOPPING", "the server is stopping", Code.Unavailable);
+      throw problem("ERR_SERVER_STOPPING", "the server is stopping");
     },
   };
 }

@@ -45,7 +45,7 @@ export class ChunkedReader {
     if (bytes[end] === semicolon) end = endOfExtensions(bytes, end);
     const extensionBytes = this.#extensionBytes + end - extensionsAt;
     if (extensionBytes > extensionBytesMax)
-      return new HttpProblem("ERR_BODY_TOO_LARGE", 413, "the chunk extensions are too large");
+      return new HttpProblem("ERR_BODY_TOO_LARGE", "the chunk extensions are too large");
     const read = useLineEnd(incoming, end);
     if (read !== "more") return read;
     this.#extensionBytes = extensionBytes;

@@ -236,7 +236,7 @@ function framingProblem(
   }
   // RFC 9110 §10.1.1: a server ignores an expectation in HTTP/1.0.
   if (expect === null || httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;
-  return new HttpProblem("ERR_HTTP_UNSUPPORTED", 417, "the expectation cannot be met");
+  return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the expectation cannot be met", { httpStatus: 417 });
 }
 
 function isPersistent(connection: string | null, httpVersion: Http1Version): boolean {
@@ -250,20 +250,20 @@ function isPersistent(connection: string | null, httpVersion: Http1Version): boo
 
 /** Returns the problem of a request that takes too long to arrive. */
 export function timedOut(): HttpProblem {
-  return new HttpProblem("ERR_REQUEST_TIMEOUT", 408, "the request did not arrive in time");
+  return new HttpProblem("ERR_REQUEST_TIMEOUT", "the request did not arrive in time");
 }
 
 /** Returns the problem of bytes that are not HTTP. */
 export function notHttp(): HttpProblem {
-  return new HttpProblem("ERR_HTTP_INVALID", 400, "the request is not valid HTTP");
+  return new HttpProblem("ERR_HTTP_INVALID", "the request is not valid HTTP");
 }
 
 function badTarget(): HttpProblem {
-  return new HttpProblem("ERR_HTTP_INVALID", 400, "the request target is not valid");
+  return new HttpProblem("ERR_HTTP_INVALID", "the request target is not valid");
 }
 
 function badVersion(): HttpProblem {
-  return new HttpProblem("ERR_HTTP_UNSUPPORTED", 400, "the HTTP version is not supported");
+  return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the HTTP version is not supported");
 }
 
 const lf = 0x0a;

@@ -1,7 +1,6 @@
 import type { DescField, DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
 import { create, isMessage } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { refuseOtherMember } from "./field-values.ts";
@@ -110,5 +109,5 @@ export function toText(json: Uint8Array | string): string {
 }
 
 function invalidMessage(message: string): Error {
-  return codedError("ERR_MESSAGE_INVALID", message, Code.InvalidArgument);
+  return problem("ERR_MESSAGE_INVALID", message);
 }

@@ -1,8 +1,7 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { isFieldSet, isMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { Code } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { asFieldValues, type FieldValues, loadField } from "./field-values.ts";
 import { oncePer } from "../made-code/index.ts";
@@ -16,8 +15,7 @@ import type { ReadContext } from "./read-context.ts";
  */
 export function requireFields(desc: DescMessage, message: Message): void {
   const missing = findMissingBelow(desc, message);
-  if (missing !== undefined)
-    throw codedError("ERR_MESSAGE_INVALID", `${printPath(missing)}: ${problem}`, Code.InvalidArgument);
+  if (missing !== undefined) throw problem("ERR_MESSAGE_INVALID", `${printPath(missing)}: ${isRequired}`);
 }
 
 /** Returns whether messages of this type, or inside it, can lack a required field. */
@@ -34,10 +32,10 @@ export function requireFieldsRead({ path }: ReadContext, desc: DescMessage, valu
   const missing = findMissingBelow(desc, value);
   if (missing === undefined) return;
   path.push(...missing);
-  throw new FieldProblem(problem);
+  throw new FieldProblem(isRequired);
 }
 
-const problem = "is required";
+const isRequired = "is required";
 
 function findMissing(desc: DescMessage, fields: FieldValues): readonly PathStep[] | undefined {
   for (const field of checkedFieldsOf(desc)) {

@@ -1,6 +1,6 @@
-import { Code, type ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { errorWithHttpStatus } from "../rest/index.ts";
+import { problem } from "../errors/index.ts";
 
 /**
  * A compression that also reads bodies piece by piece. Its `decompress` stops soon above its limit, whatever the window
@@ -49,11 +49,5 @@ export function encodesPieces(compression: Compression): compression is StreamCo
 
 /** Returns the error for a message over the configured limit, before or after decompression. */
 export function messageTooLarge(readMaxBytes: number): ConnectError {
-  // 413 on REST (RFC 9110 §15.5.14), which tells it apart from an exhausted quota.
-  return errorWithHttpStatus(
-    "ERR_BODY_TOO_LARGE",
-    `message is larger than ${readMaxBytes} bytes`,
-    Code.ResourceExhausted,
-    413,
-  );
+  return problem("ERR_BODY_TOO_LARGE", `message is larger than ${readMaxBytes} bytes`);
 }

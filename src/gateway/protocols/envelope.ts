@@ -1,5 +1,5 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import { allocateBytes, type BodyPlan, CollectedBytes, noBytes } from "../carriers/index.ts";
 import { messageTooLarge } from "./compression.ts";
 import type { Codec } from "./formats/format.ts";
@@ -54,12 +54,15 @@ export class Envelope {
  * length over the limit, `InvalidArgument` for a body that is cut short or has reserved flags
  */
 export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Envelope {
-  if (body.byteLength === 0) throw codedError("ERR_PROTOCOL", "the message is missing", Code.Unimplemented);
+  // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
+  if (body.byteLength === 0) throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
   const end = envelopeBytes(body);
   if (end === 0) throw cutShort();
   const envelope = toEnvelope(body, 0, end, readMaxBytes);
   if (body.byteLength < end) throw cutShort();
-  if (body.byteLength > end) throw codedError("ERR_PROTOCOL", "a unary call takes one message", Code.Unimplemented);
+  if (body.byteLength > end) {
+    throw problem("ERR_PROTOCOL", "a unary call takes one message", { code: Code.Unimplemented });
+  }
   return envelope;
 }
 
@@ -180,11 +183,11 @@ function toEnvelope(bytes: Uint8Array, at: number, end: number, readMaxBytes: nu
   if (end - at > envelopePrefixBytes + readMaxBytes) throw messageTooLarge(readMaxBytes);
   const flags = bytes[at] ?? 0;
   if ((flags & ~compressedFlag) !== 0) {
-    throw codedError("ERR_PROTOCOL", `the message has reserved flags 0b${flags.toString(2)}`, Code.InvalidArgument);
+    throw problem("ERR_PROTOCOL", `the message has reserved flags 0b${flags.toString(2)}`);
   }
   return new Envelope(flags === compressedFlag, bytes, at, end);
 }
 
 function cutShort(): ConnectError {
-  return codedError("ERR_PROTOCOL", "the message is cut short", Code.InvalidArgument);
+  return problem("ERR_PROTOCOL", "the message is cut short");
 }

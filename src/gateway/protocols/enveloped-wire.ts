@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import { type BodyPlan, type Exchange, type HeaderFields, noBytes } from "../carriers/index.ts";
 import type { Codec } from "./formats/format.ts";
 import type { CallFormat } from "./content-type.ts";
@@ -40,7 +40,7 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
 
   constructor(exchange: Exchange, rpc: Rpc, format: CallFormat, header: EnvelopedHeader) {
     const { codec, contentType } = format;
-    const { encodings, timeout, encodingName, problem } = header;
+    const { encodings, timeout, encodingName } = header;
     const { response, acceptFields } = encodings;
     const encodingFields = response === undefined ? acceptFields : [encodingName, response.name];
     this.exchange = exchange;
@@ -48,7 +48,7 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
     this.codec = codec;
     this.encodings = encodings;
     this.timeoutMs = timeout.timeoutMs;
-    this.problem = problem ?? encodings.problem ?? timeout.error;
+    this.problem = header.problem ?? encodings.problem ?? timeout.error;
     this.headerFields = encodingFields.length === 0 ? contentType : [...contentType, ...encodingFields];
     this.body = format.body;
     this.requestHeader = new LazyHeaders(exchange.fields);
@@ -72,7 +72,7 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
     const { request } = this.encodings;
     // gRPC's compression document requires Internal for a compressed message without an encoding.
     if (request === undefined)
-      throw codedError("ERR_PROTOCOL", "the message is compressed, but no encoding is named", Code.Internal);
+      throw problem("ERR_PROTOCOL", "the message is compressed, but no encoding is named", { code: Code.Internal });
     const plain = decompressInTurn(request, envelope.bytes, this.rpc.options.readMaxBytes, this.exchange);
     return plain.then((message) => this.codec.decode(message));
   }

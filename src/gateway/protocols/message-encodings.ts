@@ -1,7 +1,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { HeaderFields } from "../carriers/index.ts";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import { quote } from "../json/index.ts";
 import { negotiateCoding, readAccept } from "./negotiation.ts";
 
@@ -40,8 +40,9 @@ export function negotiateEncodings(
     if (request === undefined) {
       const readable = available.map((compression) => compression.name).join(",");
       const message = `unknown compression ${quote(sent)}: supported encodings are ${readable}`;
-      const problem = codedError("ERR_ENCODING_UNSUPPORTED", message, Code.Unimplemented);
-      return { request, response: undefined, problem, acceptFields: [acceptName, readable] };
+      // The code that gRPC's compression document and Connect's protocol prescribe.
+      const unsupported = problem("ERR_ENCODING_UNSUPPORTED", message, { code: Code.Unimplemented });
+      return { request, response: undefined, problem: unsupported, acceptFields: [acceptName, readable] };
     }
   }
   // A client that names no accepted encoding accepts the one it sends.

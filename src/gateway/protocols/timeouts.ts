@@ -1,7 +1,7 @@
-import { Code, type ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
-import { codedError, type GatewayErrorCode } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import type { CommonHeaderFields } from "../carriers/index.ts";
 
 /** The deadline of a request: milliseconds from now, a mistake (`InvalidArgument`), or nothing. */
@@ -28,11 +28,9 @@ export function readGrpcTimeout({ grpcTimeout }: CommonHeaderFields, maxTimeoutM
 
 /** Gives the error of Connect's parsers its identifier. */
 function withErrorCode(timeout: Timeout): Timeout {
-  if (timeout.error !== undefined) Object.assign(timeout.error, { errorCode: mistakenCode });
-  return timeout;
+  if (timeout.error === undefined) return timeout;
+  return { ...timeout, error: problem("ERR_TIMEOUT_INVALID", timeout.error.rawMessage) };
 }
-
-const mistakenCode: GatewayErrorCode = "ERR_TIMEOUT_INVALID";
 
 /**
  * Reads the deadline of a REST request from the fields that other protocols and proxies use: `Connect-Timeout-Ms`,
@@ -54,7 +52,7 @@ export function readRestTimeout(common: CommonHeaderFields, maxTimeoutMs: number
   if (timeoutMs <= maxTimeoutMs) return { timeoutMs };
   return {
     timeoutMs,
-    error: codedError("ERR_TIMEOUT_INVALID", `timeout ${timeoutMs}ms must be <= ${maxTimeoutMs}`, Code.InvalidArgument),
+    error: problem("ERR_TIMEOUT_INVALID", `timeout ${timeoutMs}ms must be <= ${maxTimeoutMs}`),
   };
 }
 
@@ -66,5 +64,5 @@ function readServerTimeout(text: string | null): Timeout {
   if (text === null) return noTimeout;
   if (seconds.test(text)) return { timeoutMs: Number(text) * 1000 };
   const message = `protocol error: invalid server timeout value: ${text.slice(0, charactersMax)}`;
-  return { error: codedError("ERR_TIMEOUT_INVALID", message, Code.InvalidArgument) };
+  return { error: problem("ERR_TIMEOUT_INVALID", message) };
 }

@@ -10,7 +10,7 @@ import {
   type StreamAnswer,
   UnaryCall,
 } from "../client/index.ts";
-import { codedError, errorCodeOf } from "../errors/index.ts";
+import { problem, errorCodeOf } from "../errors/index.ts";
 import type { ProtocolName, Reply } from "../protocols/index.ts";
 import type { Upstream } from "../upstreams/index.ts";
 import { requestOf } from "../calls/index.ts";
@@ -85,12 +85,10 @@ export function forwardStream(
 export async function onlyAnswer(messages: AsyncIterable<Message>): Promise<Message> {
   let only: Message | undefined;
   for await (const message of messages) {
-    if (only !== undefined)
-      throw codedError("ERR_UPSTREAM_ANSWER", "the answer of the service has more than one message", Code.Internal);
+    if (only !== undefined) throw problem("ERR_UPSTREAM_ANSWER", "the answer of the service has more than one message");
     only = message;
   }
-  if (only === undefined)
-    throw codedError("ERR_UPSTREAM_ANSWER", "the answer of the service has no message", Code.Internal);
+  if (only === undefined) throw problem("ERR_UPSTREAM_ANSWER", "the answer of the service has no message");
   return only;
 }
 

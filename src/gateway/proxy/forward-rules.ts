@@ -1,5 +1,4 @@
 import { isIP } from "node:net";
-import { Code } from "@connectrpc/connect";
 import type { AdmitRequest } from "../calls/index.ts";
 import {
   type HeaderFields,
@@ -10,7 +9,7 @@ import {
   requireField,
 } from "../carriers/index.ts";
 import type { RequestFields } from "../client/index.ts";
-import { codedError, withCode } from "../errors/index.ts";
+import { problem, withCode } from "../errors/index.ts";
 import { clipped } from "./clipped.ts";
 
 /**
@@ -200,7 +199,7 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3
 function requireBase64(name: string, value: string): void {
   // Several values may be joined by commas.
   if (value.split(",").every((each) => base64.test(each.trim()))) return;
-  throw codedError("ERR_PROTOCOL", `the header field ${clipped(name)} is not valid base64`, Code.InvalidArgument);
+  throw problem("ERR_PROTOCOL", `the header field ${clipped(name)} is not valid base64`);
 }
 
 /** Returns what tells whether a name, in lower case, is meant by a pattern. */

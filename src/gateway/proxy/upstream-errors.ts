@@ -1,6 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { codedError, errorCodeOf } from "../errors/index.ts";
-import { errorWithHttpStatus } from "../rest/index.ts";
+import { problem, errorCodeOf } from "../errors/index.ts";
 
 /** Seconds after which callers may try again. 1: gRPC's initial back-off. */
 const retryAfterSeconds = "1";
@@ -14,22 +13,26 @@ export function errorOnTheWay(error: ConnectError): ConnectError {
   if (errorCodeOf(error) !== undefined) return error;
   const { code, rawMessage } = error;
   if (code === Code.Canceled) return error;
-  if (code === Code.DeadlineExceeded) return codedError("ERR_DEADLINE_EXCEEDED", rawMessage, code, error);
-  if (code !== Code.Unavailable) return codedError("ERR_UPSTREAM_ANSWER", rawMessage, code, error);
-  const unavailable = codedError("ERR_UPSTREAM_UNAVAILABLE", "the service is not available", code, error);
+  if (code === Code.DeadlineExceeded) return problem("ERR_DEADLINE_EXCEEDED", rawMessage, { cause: error });
+  // Whatever code gRPC prescribes for the failure, such as Internal for a reset stream.
+  if (code !== Code.Unavailable) return problem("ERR_UPSTREAM_ANSWER", rawMessage, { code, cause: error });
+  const unavailable = problem("ERR_UPSTREAM_UNAVAILABLE", "the service is not available", { cause: error });
   unavailable.metadata.set("retry-after", retryAfterSeconds);
   return unavailable;
 }
 
 /** Returns the error for an answer that is complete, and not as the RPC has it. */
 export function malformedAnswer({ rawMessage, code, cause }: ConnectError): ConnectError {
-  const found = code === Code.ResourceExhausted ? code : Code.Internal;
-  return codedError("ERR_UPSTREAM_ANSWER", `the answer of the service is malformed: ${rawMessage}`, found, cause);
+  const message = `the answer of the service is malformed: ${rawMessage}`;
+  // A message over the limit is not malformed: the caller may ask for less.
+  const more = code === Code.ResourceExhausted ? { code, cause } : { cause };
+  return problem("ERR_UPSTREAM_ANSWER", message, more);
 }
 
 /** Returns the error for a message of an answer that is none of its type. */
 export function unfitAnswer(typeName: string, cause: unknown): ConnectError {
   const message = "the answer of the service is not what its description says";
-  const error = errorWithHttpStatus("ERR_UPSTREAM_ANSWER", message, Code.Internal, 502);
-  return Object.assign(error, { cause: new TypeError(`the answer is not a valid ${typeName}`, { cause }) });
+  const mismatch = new TypeError(`the answer is not a valid ${typeName}`, { cause });
+  // RFC 9110 §15.6.3: the upstream and the gateway disagree, which no call can change.
+  return problem("ERR_UPSTREAM_ANSWER", message, { httpStatus: 502, cause: mismatch });
 }

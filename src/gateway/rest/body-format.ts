@@ -1,8 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "../errors/index.ts";
 import { findField, quote } from "../json/index.ts";
-import { errorWithHttpStatus } from "./error-to-rest.ts";
 import { isMediaType } from "./http-body.ts";
 import { isMultipartType, multipartType } from "./multipart-parts.ts";
 import type { BindingOptions } from "./rest-options.ts";
@@ -83,22 +82,15 @@ export function bodyProblem(
     if (contentType === null) return undefined;
     const isEnvelope = isMultipartType(contentType) && !format.contentTypes.includes(multipartType);
     if (isMediaType(contentType) && !isEnvelope) return undefined;
-    const problem = isEnvelope ? formOfBytes : "the content type is no media type";
-    return errorWithHttpStatus("ERR_CONTENT_TYPE", problem, Code.InvalidArgument, 415);
+    const message = isEnvelope ? formOfBytes : "the content type is no media type";
+    return problem("ERR_CONTENT_TYPE", message);
   }
   if (isEmpty || format.kind === "ignored") return undefined;
-  if (format.kind === "none")
-    return codedError("ERR_BODY_UNEXPECTED", "this operation takes no body", Code.InvalidArgument);
+  if (format.kind === "none") return problem("ERR_BODY_UNEXPECTED", "this operation takes no body");
   if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
-  // RFC 9110 §15.5.16.
   const expected = format.contentTypes.join(" or ");
   const hint = format.kind === "json" ? curlHint(contentType) : "";
-  return errorWithHttpStatus(
-    "ERR_CONTENT_TYPE",
-    `the content type ${quote(contentType)} is not ${expected} in UTF-8${hint}`,
-    Code.InvalidArgument,
-    415,
-  );
+  return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not ${expected} in UTF-8${hint}`);
 }
 
 // A program that expects the bytes of a file would otherwise keep its envelope, too.

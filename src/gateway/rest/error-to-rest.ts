@@ -3,7 +3,7 @@ import { create, createRegistry, fromBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { toUtf8 } from "../carriers/index.ts";
-import { codedError, errorCodeOf, type GatewayErrorCode } from "../errors/index.ts";
+import { problemStatusOf } from "../errors/index.ts";
 import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
 import { anyToJson, type JsonStyle } from "../json/index.ts";
 
@@ -69,32 +69,9 @@ export function createErrorRecordWriter(policy?: ErrorRecordPolicy, registry?: R
   return Object.assign(write, { isDefault: policy === undefined });
 }
 
-const statusOverrides = new WeakMap<ConnectError, number>();
-
-/** Returns the HTTP status of an error: that of its code, or a more exact one from {@link errorWithHttpStatus}. */
+/** Returns the HTTP status of an error: the one of its identifier, which may be more exact, or else that of its code. */
 export function httpStatusOf(error: ConnectError): number {
-  return statusOverrides.get(error) ?? codes[error.code][1];
-}
-
-/** Creates an error for which HTTP has a more exact status than any code maps to, such as 415 for a content type. */
-export function errorWithHttpStatus(
-  errorCode: GatewayErrorCode,
-  message: string,
-  code: Code,
-  httpStatus: number,
-): ConnectError {
-  return withHttpStatus(codedError(errorCode, message, code), httpStatus);
-}
-
-function withHttpStatus(error: ConnectError, httpStatus: number): ConnectError {
-  statusOverrides.set(error, httpStatus);
-  return error;
-}
-
-/** Returns an error like this one, with another message: code, HTTP status and identifier stay. */
-export function withMessage(error: ConnectError, message: string): ConnectError {
-  const other = Object.assign(new ConnectError(message, error.code), { errorCode: errorCodeOf(error) });
-  return withHttpStatus(other, httpStatusOf(error));
+  return problemStatusOf(error) ?? codes[error.code][1];
 }
 
 // The names and HTTP statuses that google/rpc/code.proto gives the codes.

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "../errors/index.ts";
 import {
   asFieldValues,
   type BoundFields,
@@ -20,7 +20,7 @@ export const formFieldsMax: number = 1000;
 
 /** Returns the error for a form with more fields. */
 export function tooManyFields(): ConnectError {
-  return codedError("ERR_MESSAGE_INVALID", `a form has at most ${formFieldsMax} fields`, Code.InvalidArgument);
+  return problem("ERR_MESSAGE_INVALID", `a form has at most ${formFieldsMax} fields`);
 }
 
 /** The message that the fields of a form set, in a request message. */
@@ -56,7 +56,7 @@ export function openForm({ field }: FormPlace, message: Message): ParametersSet 
   } catch (error) {
     // The path has set another member of its oneof.
     if (!(error instanceof FieldProblem)) throw error;
-    throw codedError("ERR_MESSAGE_INVALID", `${field?.name}: ${error.message}`, Code.InvalidArgument);
+    throw problem("ERR_MESSAGE_INVALID", `${field?.name}: ${error.message}`);
   }
 }
 

@@ -15,11 +15,9 @@ export {
   type ErrorRecordPolicy,
   type ErrorResponse,
   type ErrorRecordWriter,
-  errorWithHttpStatus,
   httpStatusOf,
   type RestFailure,
   withDetailTypes,
-  withMessage,
 } from "./error-to-rest.ts";
 export {
   createHttpRuleFinder,

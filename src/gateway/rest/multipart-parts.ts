@@ -1,6 +1,6 @@
 /** Which parts does a multipart/form-data have? RFC 7578, in the syntax of RFC 2046 §5.1. No fields of messages. */
-import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "../errors/index.ts";
 import { decodeUtf8 } from "../json/index.ts";
 import { formFieldsMax, tooManyFields } from "./form-body.ts";
 
@@ -153,5 +153,5 @@ export function decodeText(bytes: Uint8Array): string {
 }
 
 function malformed(reason: string): ConnectError {
-  return codedError("ERR_MESSAGE_INVALID", `not multipart/form-data: ${reason}`, Code.InvalidArgument);
+  return problem("ERR_MESSAGE_INVALID", `not multipart/form-data: ${reason}`);
 }

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import {
   type BoundFields,
   createUrlEntryParser,
@@ -10,7 +10,7 @@ import {
   quote,
   UnknownNames,
 } from "../json/index.ts";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import { createPathSetter, type FieldPath, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
 
 /** Which fields of a message parameters may set: those of a query, or the fields of a form. */
@@ -80,12 +80,12 @@ export function setParameter(
 /** Returns what was ignored. @throws ConnectError `InvalidArgument` that names it, unless the service is lenient */
 export function refuseUnknown({ noun, lenient }: ParameterBinding, { unknown }: ParametersSet): UnknownNames {
   if (unknown.count === 0 || lenient) return unknown;
-  throw codedError(codeOf(noun), unknown.describe(noun), Code.InvalidArgument);
+  throw problem(codeOf(noun), unknown.describe(noun));
 }
 
 /** Returns the error for a parameter; the message goes on behind what it is called. */
 export function invalid({ noun }: ParameterBinding, message: string): ConnectError {
-  return codedError(codeOf(noun), `${noun} ${message}`, Code.InvalidArgument);
+  return problem(codeOf(noun), `${noun} ${message}`);
 }
 
 function codeOf(noun: ParameterBinding["noun"]): "ERR_QUERY_INVALID" | "ERR_MESSAGE_INVALID" {

@@ -1,6 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import {
   createUrlTextParser,
   FieldProblem,
@@ -108,7 +107,7 @@ function setVariable(variable: BoundVariable, fields: FieldValues, text: string)
     variable.set(fields, variable.parse(text));
   } catch (error) {
     if (!(error instanceof FieldProblem)) throw error;
-    throw codedError("ERR_PATH_INVALID", `${variable.name}: ${error.message}`, Code.InvalidArgument);
+    throw problem("ERR_PATH_INVALID", `${variable.name}: ${error.message}`);
   }
 }
 

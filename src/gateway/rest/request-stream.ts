@@ -1,6 +1,5 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import { type BoundFields, isRequiredField } from "../json/index.ts";
 import type { RequestUrl, RestRequest } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
@@ -47,7 +46,7 @@ export function openRequestStream(
       if (begun) return undefined;
       if (isRaw) return read(new Uint8Array(0));
       if (!setsFields()) return undefined;
-      throw codedError("ERR_PROTOCOL", "the body has no message, and the URL is about the first", Code.InvalidArgument);
+      throw problem("ERR_PROTOCOL", "the body has no message, and the URL is about the first");
     },
   };
 }

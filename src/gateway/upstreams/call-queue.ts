@@ -1,6 +1,6 @@
-import { Code, type ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import type { ClientConnection } from "../http2/client/index.ts";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import type { UpstreamLimits } from "./upstream-limits.ts";
 
 /** A call that needs a stream. */
@@ -98,6 +98,6 @@ export class CallQueue {
   refuse(caller: Caller, reason: RefusalReason, message: string, why: string): void {
     this.refusals[reason]++;
     const cause = new Error(`${this.#authority}: ${why}`);
-    caller.refuse(codedError("ERR_UPSTREAM_BUSY", message, Code.ResourceExhausted, cause));
+    caller.refuse(problem("ERR_UPSTREAM_BUSY", message, { cause }));
   }
 }

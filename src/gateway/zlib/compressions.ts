@@ -1,7 +1,6 @@
 import { promisify } from "node:util";
 import type { ZstdOptions } from "node:zlib";
-import { Code } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import { problem } from "../errors/index.ts";
 import { messageTooLarge, type StreamCompression } from "../protocols/index.ts";
 import { decodedPieceBytes, decodePieces, type ZlibCoding, zstdWindowLogMax } from "./decode-pieces.ts";
 import { nodeZlib } from "./node-zlib.ts";
@@ -71,7 +70,7 @@ function createCompression(name: ZlibCoding, load: () => Functions): StreamCompr
       } catch (error) {
         if (error instanceof RangeError) throw messageTooLarge(readMaxBytes);
       }
-      throw codedError("ERR_ENCODING_INVALID", `the message is not valid ${name}`, Code.InvalidArgument);
+      throw problem("ERR_ENCODING_INVALID", `the message is not valid ${name}`);
     },
     decodePieces: (pieces, freeBytes, ended) => decodePieces(pieces, name, freeBytes, ended),
     openEncoder: () => new ZlibEncoder(name),

@@ -1,8 +1,8 @@
 import { addAbortSignal } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { BrotliDecompress, Gunzip, ZstdDecompress } from "node:zlib";
-import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "../errors/index.ts";
 import { nodeZlib } from "./node-zlib.ts";
 import { takeWindow } from "./window-budget.ts";
 
@@ -96,13 +96,10 @@ function isOfDecoder(error: unknown): boolean {
 }
 
 function notOfCoding(coding: string): ConnectError {
-  return codedError("ERR_ENCODING_INVALID", `the body is not valid ${coding}`, Code.InvalidArgument);
+  return problem("ERR_ENCODING_INVALID", `the body is not valid ${coding}`);
 }
 
 function decodesToTooMuch(): ConnectError {
-  return codedError(
-    "ERR_BODY_TOO_LARGE",
-    `the body is more than ${decodedRatioMax} times smaller than its content`,
-    Code.ResourceExhausted,
-  );
+  const message = `the body is more than ${decodedRatioMax} times smaller than its content`;
+  return problem("ERR_BODY_TOO_LARGE", message, { httpStatus: 429 });
 }

@@ -1,5 +1,5 @@
-import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../errors/index.ts";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "../errors/index.ts";
 
 /** Bytes that the windows of all bodies that are being decoded may take, over all gateways of this copy of the code. */
 // 256 MiB, as much as `limits.backlogBytes` lets clients that do not read hold, and half of a machine of 512 MiB.
@@ -23,9 +23,5 @@ export function takeWindow(bytes: number): () => void {
 }
 
 function tooManyWindows(): ConnectError {
-  return codedError(
-    "ERR_DECODING_BUSY",
-    "too many bodies in br or zstd are being read at once",
-    Code.ResourceExhausted,
-  );
+  return problem("ERR_DECODING_BUSY", "too many bodies in br or zstd are being read at once");
 }

@@ -1,15 +1,21 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { HttpProblem } from "../../../src/gateway/carriers/index.ts";
+import { errorCodeOf } from "../../../src/gateway/errors/index.ts";
 import { httpError } from "../../../src/gateway/protocols/http-error.ts";
+import { httpStatusOf } from "../../../src/gateway/rest/index.ts";
 
 test.each([
-  { httpStatus: 400, code: Code.InvalidArgument },
-  { httpStatus: 408, code: Code.InvalidArgument },
-  { httpStatus: 413, code: Code.ResourceExhausted },
-  { httpStatus: 414, code: Code.ResourceExhausted },
-  { httpStatus: 431, code: Code.ResourceExhausted },
-])("a problem of status $httpStatus has the code $code", ({ httpStatus, code }) => {
-  const error = httpError(new HttpProblem("ERR_HTTP_INVALID", httpStatus, "as said"));
-  expect(error).toMatchObject({ code, rawMessage: "as said", errorCode: "ERR_HTTP_INVALID" });
+  { name: "has code and status of its identifier", more: {}, code: Code.ResourceExhausted, httpStatus: 431 },
+  { name: "has the status it was given", more: { httpStatus: 417 }, code: Code.ResourceExhausted, httpStatus: 417 },
+  {
+    name: "has the code and the status it was given",
+    more: { code: Code.Internal, httpStatus: 502 },
+    code: Code.Internal,
+    httpStatus: 502,
+  },
+])("the error of an HTTP problem $name", ({ more, code, httpStatus }) => {
+  const error = httpError(new HttpProblem("ERR_HEADER_TOO_LARGE", "as said", more));
+  expect(error).toMatchObject({ code, rawMessage: "as said" });
+  expect([errorCodeOf(error), httpStatusOf(error)]).toEqual(["ERR_HEADER_TOO_LARGE", httpStatus]);
 });

@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { problems } from "../../../src/gateway/errors/index.ts";
 import { situations } from "../../contract/situations.ts";
 import { readPage } from "../../support/docs/page-blocks.ts";
 import { projectFolder } from "../../support/process/child-program.ts";
@@ -47,10 +48,9 @@ const tests = readdirSync(join(projectFolder, "test"), { recursive: true, encodi
 // The text of an error where one is made: a literal in the place of the message, behind its identifier if that is one.
 const text = String.raw`(?<text>"[^"]*"|'[^']*'|` + "`[^`]*`)";
 const places = [
-  String.raw`(?:codedError|errorWithHttpStatus|unauthenticated|refusal|errorOf)\(\s*"(?<code>ERR_\w+)",\s*${text},?`,
-  String.raw`HttpProblem\(\s*"(?<code>ERR_\w+)",\s*\w+,\s*${text}`,
+  String.raw`(?:problem|HttpProblem|unauthenticated|refusal|errorOf)\(\s*"(?<code>ERR_\w+)",\s*${text},?`,
   String.raw`new ConnectError\(\s*${text},`,
-  String.raw`const message =\s*${text};`,
+  String.raw`const (?:message|reason) =\s*${text};`,
   String.raw`(?:errorDescription|faultMessage)(?: =|:) ${text}`,
 ].map((pattern) => new RegExp(pattern, "g"));
 
@@ -73,6 +73,11 @@ function matches(pattern: string, message: string): boolean {
   return new RegExp(`^${parts.join(".*")}$`, "s").test(message);
 }
 
+/** Returns the name of a code as gRPC spells it, such as NOT_FOUND. */
+function codeName(code: Code): string | undefined {
+  return Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
+}
+
 test("the source has errors to look for", () => {
   expect(inCode.length).toBeGreaterThan(40);
 });
@@ -89,19 +94,17 @@ test.each(documented)('the message "$message" of docs/errors.md is in the source
 });
 
 test.each(documented)('the code of "$message" in docs/errors.md has its own number', ({ code, ...row }) => {
-  const name = Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
-  expect(row).toMatchObject({ name });
+  expect(row).toMatchObject({ name: codeName(code) });
 });
 
-/** The files that declare the identifiers of a package, each in a closed union. */
+/** The identifiers of each package, by the file that declares them. */
 const unions = [
-  "gateway/errors/error-code.ts",
-  "operators/inputs/error-code.ts",
-  "plantstore/service/error-code.ts",
-].map((file) => ({
-  file,
-  codes: [...(sources.get(file) ?? "").matchAll(/^ {2}\| "(ERR_\w+)"/gm)].map(([, code = ""]) => code),
-}));
+  { file: "gateway/errors/problems.ts", codes: Object.keys(problems) },
+  ...["operators/inputs/error-code.ts", "plantstore/service/error-code.ts"].map((file) => ({
+    file,
+    codes: [...(sources.get(file) ?? "").matchAll(/^ {2}\| "(ERR_\w+)"/gm)].map(([, code = ""]) => code),
+  })),
+];
 const declared = unions.flatMap(({ codes }) => codes);
 
 test("docs/errors.md and docs/identifiers.md explain the identifiers that are declared, and no others", () => {
@@ -119,11 +122,50 @@ test.each(declared)("a test brings about %s", (code) => {
   expect(tests).toMatch(new RegExp(`"${code}"|\\b${code}:|\\[${code}\\]`));
 });
 
+test("docs/identifiers.md has the rows of problems.ts, and no others of the gateway", () => {
+  const [, ofGateway = ""] = readPage("docs/identifiers.md").split(/^## /m);
+  const rows = Object.entries(problems).map(([name, row]) => {
+    const response = "code" in row ? `${codeName(Code[row.code])} ${Code[row.code]} | ${row.httpStatus}` : "– | –";
+    return `| \`${name}\` | ${response} | ${row.sentence} |`;
+  });
+  expect(ofGateway.split("\n").filter((line) => line.startsWith("| `"))).toEqual(rows);
+});
+
+/** The codes with which the source responds, by identifier: that of its row, and those that are passed instead. */
+const codesInSource: ReadonlyMap<string, ReadonlySet<Code>> = new Map(
+  Object.entries(problems).flatMap(([name, row]) => {
+    if (!("code" in row)) return [];
+    const passed = new RegExp(String.raw`[pP]roblem\(\s*"${name}",[^;]*?\bcode: Code\.(?<code>\w+)`, "g");
+    const others = [...sources.values()].flatMap((source) => [...source.matchAll(passed)].map(codeIn));
+    return [[name, new Set([Code[row.code], ...others])] as const];
+  }),
+);
+
+function codeIn({ groups }: RegExpMatchArray): Code {
+  const [, code] = Object.entries(Code).find(([name]) => name === groups?.["code"]) ?? [];
+  if (typeof code !== "number") throw new Error(`there is no code ${groups?.["code"]}`);
+  return code;
+}
+
+test.each([...codesInSource])("docs/errors.md has the codes of %s in the source, and no others", (name, codes) => {
+  const inDocs = documented.filter(({ errorCodes }) => errorCodes.includes(name)).map(({ code }) => code);
+  expect(new Set(inDocs)).toEqual(codes);
+});
+
+const outsideOperations = documented.filter(({ rest }) => rest !== "400" && rest !== "–");
+
+test.each(outsideOperations)('the HTTP status of "$message" in docs/errors.md is that of problems.ts', (row) => {
+  const statuses = Object.entries(problems).flatMap(([name, problem]) =>
+    row.errorCodes.includes(name) && "code" in problem ? [String(problem.httpStatus)] : [],
+  );
+  expect(statuses).toEqual([row.rest]);
+});
+
 const errors = Object.values(situations)
   .flat()
   .flatMap(({ name, want }) => (want.code === "ok" ? [] : [{ name, code: want.code, message: want.message ?? "" }]));
 
 test.each(errors)("docs/errors.md tells of a server that $name", ({ code, message }) => {
   const rows = documented.filter((row) => matches(row.message, message));
-  expect(rows.map((row) => Code[row.code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toLowerCase())).toContain(code);
+  expect(rows.map((row) => codeName(row.code)?.toLowerCase())).toContain(code);
 });

@@ -1,3 +1,4 @@
+import { Code } from "@connectrpc/connect";
 import { clientGone, HttpProblem } from "../index.ts";
 import { ErrorCode, errorName } from "../../http2/index.ts";
 
@@ -35,15 +36,24 @@ const causes: Readonly<Record<ErrorCode, Causes>> = {
   [ErrorCode.http11Required]: { received: "left", sent: "left" },
 };
 
-/** Returns why a stream was reset: by an unknown code, as by CANCEL (RFC 9113 §7). */
+/**
+ * Returns why a stream was reset: by an unknown code, as by CANCEL (RFC 9113 §7). Its client gets no response; code and
+ * status are those that logs and metrics have for the call.
+ */
 export function resetProblem(rstCode: number | undefined, sender: ResetSender): HttpProblem {
   switch (causeOf(rstCode, sender)) {
     case "client":
-      return new HttpProblem("ERR_HTTP_INVALID", 400, `HTTP/2 error of the client: ${errorName(rstCode ?? 0)}`);
+      return new HttpProblem("ERR_HTTP_INVALID", `HTTP/2 error of the client: ${errorName(rstCode ?? 0)}`);
     case "server":
-      return new HttpProblem("ERR_CLIENT_GONE", 500, `HTTP/2 error of this server: ${errorName(rstCode ?? 0)}`);
+      return new HttpProblem("ERR_CLIENT_GONE", `HTTP/2 error of this server: ${errorName(rstCode ?? 0)}`, {
+        httpStatus: 500,
+        code: Code.Internal,
+      });
     case "excess":
-      return new HttpProblem("ERR_CLIENT_GONE", 429, "the client takes no more of the response");
+      return new HttpProblem("ERR_CLIENT_GONE", "the client takes no more of the response", {
+        httpStatus: 429,
+        code: Code.ResourceExhausted,
+      });
     default:
       return clientGone();
   }

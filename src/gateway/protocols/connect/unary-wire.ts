@@ -1,9 +1,9 @@
 import type { Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { Code, type ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { type BodyPlan, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
-import { codedError } from "../../errors/index.ts";
+import { problem } from "../../errors/index.ts";
 import { messageTooLarge } from "../compression.ts";
 import type { CallFormat } from "../content-type.ts";
 import { decompressInTurn } from "../decompress-in-turn.ts";
@@ -105,6 +105,6 @@ function messageOfQuery(query: URLSearchParams): Uint8Array {
   try {
     return base64Decode(message);
   } catch {
-    throw codedError("ERR_PROTOCOL", "the parameter message is not valid base64", Code.InvalidArgument);
+    throw problem("ERR_PROTOCOL", "the parameter message is not valid base64");
   }
 }

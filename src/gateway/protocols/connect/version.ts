@@ -1,6 +1,6 @@
-import { Code, type ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import type { Exchange } from "../../carriers/index.ts";
-import { codedError } from "../../errors/index.ts";
+import { problem } from "../../errors/index.ts";
 import type { Rpc } from "../rpc.ts";
 
 /** Returns what is wrong with the protocol version of a call, if the options of its RPC require one. */
@@ -12,8 +12,8 @@ export function versionProblem(
   if (!options.requireConnectProtocolHeader) return undefined;
   if (query !== undefined) {
     if (query.get("connect") === "v1") return undefined;
-    return codedError("ERR_PROTOCOL", 'the parameter connect must be "v1"', Code.InvalidArgument);
+    return problem("ERR_PROTOCOL", 'the parameter connect must be "v1"');
   }
   if (exchange.common.connectProtocolVersion === "1") return undefined;
-  return codedError("ERR_PROTOCOL", 'the header Connect-Protocol-Version must be "1"', Code.InvalidArgument);
+  return problem("ERR_PROTOCOL", 'the header Connect-Protocol-Version must be "1"');
 }

@@ -1,9 +1,8 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter } from "../../binary/index.ts";
 import { noBytes } from "../../carriers/index.ts";
-import { codedError } from "../../errors/index.ts";
+import { problem } from "../../errors/index.ts";
 import type { Codec, Format } from "./format.ts";
 import { serialize } from "./serialize.ts";
 
@@ -34,7 +33,7 @@ class ProtoCodec implements Codec {
     } catch (error) {
       // A malformed message is the client's mistake; connect-node responds with Internal.
       const message = `the message is not a valid ${input.typeName}`;
-      throw codedError("ERR_MESSAGE_INVALID", message, Code.InvalidArgument, error);
+      throw problem("ERR_MESSAGE_INVALID", message, { cause: error });
     }
   }
 

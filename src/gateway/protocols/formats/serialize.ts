@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { codedError } from "../../errors/index.ts";
+import { problem } from "../../errors/index.ts";
 
 /**
  * Serializes a response.
@@ -11,9 +11,10 @@ export function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8
   try {
     bytes = write();
   } catch (error) {
-    throw codedError("ERR_ANSWER_FAILED", "the response cannot be serialized", Code.Internal, error);
+    throw problem("ERR_ANSWER_FAILED", "the response cannot be serialized", { cause: error });
   }
   if (bytes.byteLength <= writeMaxBytes) return bytes;
   const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
-  throw codedError("ERR_ANSWER_FAILED", message, Code.ResourceExhausted);
+  // As in Connect, which defines `writeMaxBytes`.
+  throw problem("ERR_ANSWER_FAILED", message, { code: Code.ResourceExhausted });
 }

@@ -1,6 +1,6 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../../errors/index.ts";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "../../errors/index.ts";
 import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "../../carriers/index.ts";
 
 /**
@@ -65,5 +65,5 @@ function sextetOf(body: Uint8Array, at: number): number {
 }
 
 function notBase64(): ConnectError {
-  return codedError("ERR_PROTOCOL", "the body is not valid base64", Code.InvalidArgument);
+  return problem("ERR_PROTOCOL", "the body is not valid base64");
 }

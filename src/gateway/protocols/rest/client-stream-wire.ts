@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
-import { codedError } from "../../errors/index.ts";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "../../errors/index.ts";
 import { type HeaderFields, noBytes } from "../../carriers/index.ts";
 import type { StreamWire } from "../protocol.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
@@ -33,8 +33,7 @@ export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
     error: ConnectError | undefined,
   ): void | Promise<void> {
     if (error !== undefined) return this.writeError(error);
-    if (this.#response === undefined)
-      return this.writeError(codedError("ERR_ANSWER_FAILED", "internal error", Code.Internal));
+    if (this.#response === undefined) return this.writeError(problem("ERR_ANSWER_FAILED", "internal error"));
     return this.writeMessage({ message: this.#response, header: this.#header, trailer });
   }
 }

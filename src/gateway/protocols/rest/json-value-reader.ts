@@ -1,7 +1,6 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "../../carriers/index.ts";
-import { codedError } from "../../errors/index.ts";
-import { withMessage } from "../../rest/index.ts";
+import { problem, withMessage } from "../../errors/index.ts";
 import { messageTooLarge } from "../compression.ts";
 import type { MessageSplitter } from "../message-splitter.ts";
 
@@ -74,7 +73,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
   end(): T | undefined {
     return this.#numbered(() => {
       const inArray = this.#place !== "start" && this.#place !== "sequence" && this.#place !== "end";
-      if (inArray) throw codedError("ERR_MESSAGE_INVALID", "the array does not end", Code.InvalidArgument);
+      if (inArray) throw problem("ERR_MESSAGE_INVALID", "the array does not end");
       return this.#kind === undefined ? this.#stream.end() : this.#read(noBytes);
     });
   }
@@ -85,11 +84,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
       const byte = this.#piece[this.#at];
       if (isSpace(byte) || this.#takeMark(byte)) continue;
       if (this.#place === "separator" || this.#place === "end") {
-        throw codedError(
-          "ERR_MESSAGE_INVALID",
-          "not a comma between two values of an array, or its end",
-          Code.InvalidArgument,
-        );
+        throw problem("ERR_MESSAGE_INVALID", "not a comma between two values of an array, or its end");
       }
       this.#kind = byte === openBrace || byte === openBracket ? "nested" : byte === quote ? "string" : "scalar";
       return true;

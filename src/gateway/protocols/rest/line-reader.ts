@@ -1,7 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "../../carriers/index.ts";
-import { type RequestStream, withMessage } from "../../rest/index.ts";
+import { withMessage } from "../../errors/index.ts";
+import type { RequestStream } from "../../rest/index.ts";
 import { messageTooLarge } from "../compression.ts";
 import type { MessageSplitter } from "../message-splitter.ts";
 

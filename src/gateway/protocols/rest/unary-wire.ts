@@ -1,7 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { errorWithHttpStatus, httpStatusOf } from "../../rest/index.ts";
+import { problem } from "../../errors/index.ts";
+import { httpStatusOf } from "../../rest/index.ts";
 import { readRestMessages } from "./read-rest-messages.ts";
 import { restTrailerOf, withAnswerMetadata, withRequestMetadata } from "./grpc-metadata.ts";
 import { type RestErrorResponse, toErrorResponse } from "./error-response.ts";
@@ -43,17 +44,17 @@ export class RestUnaryWire implements UnaryWire {
     this.body = body;
     const timeout = readRestTimeout(exchange.common, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
-    let problem = timeout.error;
+    let mistake: unknown = timeout.error;
     const hasBody = exchange.body !== undefined && body !== undefined;
     // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
-    if (hasBody && expect !== null) problem ??= binding.bodyProblem(contentType, false);
+    if (hasBody && expect !== null) mistake ??= binding.bodyProblem(contentType, false);
     if (hasBody && contentEncoding !== null) {
       const isReadable = binding.takesStream ? decodesPieces : () => true;
       this.#coding = readCoding(contentEncoding, acceptCompression.filter(isReadable));
-      problem ??= this.#coding.problem;
+      mistake ??= this.#coding.problem;
     }
-    if (binding.takesStream) problem ??= binding.bodyProblem(contentType, !hasBody);
-    this.problem = problem;
+    if (binding.takesStream) mistake ??= binding.bodyProblem(contentType, !hasBody);
+    this.problem = mistake;
   }
 
   #decode(body: Uint8Array): Message {
@@ -151,14 +152,9 @@ function readCoding(encoding: string, readable: readonly Compression[]): BodyCod
   const compression = readable.find(({ name }) => name === coding);
   if (coding !== undefined) return { compression, problem: undefined, acceptFields: none };
   const listed = names.length === 0 ? "identity" : names.join(", ");
-  const problem = errorWithHttpStatus(
-    "ERR_ENCODING_UNSUPPORTED",
-    `the content encoding must be one of ${listed}`,
-    Code.InvalidArgument,
-    415,
-  );
+  const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `the content encoding must be one of ${listed}`);
   // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
-  return { compression, problem, acceptFields: ["accept-encoding", listed] };
+  return { compression, problem: unsupported, acceptFields: ["accept-encoding", listed] };
 }
 
 const none: HeaderFields = [];

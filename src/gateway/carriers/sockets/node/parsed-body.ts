@@ -26,9 +26,7 @@ export function readParsedBody(
   // A parser of forms makes objects too.
   if (body === undefined || contentType === null || !jsonType.test(contentType)) return undefined;
   const json = toJson(body, 0);
-  return json === undefined
-    ? new HttpProblem("ERR_MESSAGE_INVALID", 400, "the body is nested too deeply")
-    : toUtf8(json);
+  return json === undefined ? new HttpProblem("ERR_MESSAGE_INVALID", "the body is nested too deeply") : toUtf8(json);
 }
 
 const jsonType = /^[^;]*[/+]json[\t ]*(?:;|$)/i;
