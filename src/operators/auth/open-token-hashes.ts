@@ -39,5 +39,13 @@ export async function openTokenHashes(
       return parsed({ tokens: tokens.value.length });
     },
   });
-  return file.kind === "problems" ? file : parsed({ ...verifier, ...file.value });
+  if (file.kind === "problems") return file;
+  return parsed({
+    ...verifier,
+    get fileReloads() {
+      return [file.value.lastReload];
+    },
+    reload: () => file.value.reload(),
+    close: () => file.value.close(),
+  });
 }

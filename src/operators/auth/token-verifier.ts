@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import type { FileReload } from "../inputs/index.ts";
 
 /** The caller, once its token has been found valid. */
 export interface Principal {
@@ -66,6 +67,9 @@ export interface TokenVerifier {
    */
   readonly keysFetched?: readonly KeysFetched[];
 
+  /** How the last reload of each watched file went. */
+  readonly fileReloads?: readonly FileReload[];
+
   /**
    * Reads files and keys again right away instead of at the next check. Never rejects: an unreadable source is logged,
    * and the old content stays.
@@ -104,6 +108,9 @@ export function createVerifierChain(verifiers: readonly TokenVerifier[]): TokenV
     },
     get keysFetched() {
       return verifiers.flatMap(({ keysFetched }) => keysFetched ?? []);
+    },
+    get fileReloads() {
+      return verifiers.flatMap(({ fileReloads }) => fileReloads ?? []);
     },
     async reload() {
       await Promise.all(verifiers.map(async (verifier) => await verifier.reload?.()));

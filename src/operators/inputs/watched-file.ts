@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import type { Stats } from "node:fs";
 
-import type { OperatorErrorCode } from "./error-code.ts";
 import type { OperatorLog } from "./operator-log.ts";
 import { notParsed, parsed, type ParseResult } from "./parse-result.ts";
+import { type FileReload, ReloadRecord } from "./reload-record.ts";
 import { readTextFile, statRegularFile } from "./text-file.ts";
 
 /** Options of {@link watchFile}. */
@@ -17,10 +17,15 @@ export interface FileToWatch {
   /** Uses new texts, in the order of the paths, or returns why the old ones stay; a value becomes fields of the log line. */
   take(...texts: string[]): ParseResult<object> | Promise<ParseResult<object>>;
   readonly log: OperatorLog;
+  /** Milliseconds after which refused texts are given to `take` again: time alone can make them right. Default 10 s. */
+  readonly retryRefusedMs?: number;
+  /** Milliseconds after which the same refusal is logged again. Default 10 minutes. */
+  readonly repeatRefusalMs?: number;
 }
 
 /** A file, or several that belong together, that is read again whenever it changes. */
 export interface WatchedFile {
+  readonly lastReload: FileReload;
   /** Checks the file now, and resolves when its text has been used or refused. Never rejects. */
   reload(): Promise<void>;
   close(): void;
@@ -35,14 +40,20 @@ export interface WatchedFile {
  */
 const pollIntervalMs = 250;
 
+/** A certificate that is not valid yet is taken so much later than it could be; to parse a file takes milliseconds. */
+const retryRefusedMsDefault = 10_000;
+
+/** Often enough to be seen in the log of the hour, seldom enough not to fill it. */
+const repeatRefusalMsDefault = 600_000;
+
 /** Milliseconds after a write in which another one may leave the timestamps unchanged: those of FAT count in 2 s. */
 const timestampGranularityMs = 2_000;
 
 /**
  * Reads a file and keeps watching it; returns the problem if the first text cannot be used.
  *
- * Later on, a file that is missing, unreadable or bad only causes a log line, once: a half-written file must not lock
- * everybody out.
+ * Later on, a file that is missing, unreadable or bad only causes a log line, now and then: a half-written file must not
+ * lock everybody out.
  */
 export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedFile>> {
   const first = await readTexts(file);
@@ -71,53 +82,39 @@ async function allOf<T>(reading: readonly Promise<ParseResult<T>>[]): Promise<Pa
 }
 
 function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
+  const { retryRefusedMs = retryRefusedMsDefault, repeatRefusalMs = repeatRefusalMsDefault } = file;
+  const record = new ReloadRecord({ ...file, path: nameOf(file), retryRefusedMs, repeatRefusalMs });
   let taken = "";
   let changing = "";
   let changedAtMs = -Infinity;
   let current = firstDigest;
-  let lastProblem = "";
   let looking = Promise.resolve();
 
   async function look(atOnce: boolean): Promise<void> {
     const stats = await allOf(file.paths.map(statRegularFile));
-    if (stats.kind === "problems") return complain(stats.problems);
+    if (stats.kind === "problems") return record.refuse(stats.problems);
     const fingerprint = stats.value.map(fingerprintOf).join();
     // A file that is being written is empty or incomplete at first: it is read once two checks find it the same.
     const isStill = fingerprint === changing;
     changing = fingerprint;
     if (!isStill) changedAtMs = performance.now();
-    if (!atOnce && (fingerprint === taken || !isStill)) return;
+    if (!atOnce && ((fingerprint === taken && !record.isRetryDue) || !isStill)) return;
     const texts = await readTexts(file);
-    if (texts.kind === "problems") return complain(texts.problems);
+    if (texts.kind === "problems") return record.refuse(texts.problems);
     // A file that has just changed may change again without new timestamps, so it is read again next time. Measured by
     // our own clock: a network volume may have another, and not every file system tells when a file was written.
     // No test can tell: the file systems here have finer timestamps.
     taken = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
     const digest = digestOf(texts.value);
-    if (digest === current) return recover();
+    if (digest === current) return record.keep();
     const outcome = await file.take(...texts.value);
-    if (outcome.kind === "problems") return complain(outcome.problems);
+    if (outcome.kind === "problems") return record.refuse(outcome.problems);
     current = digest;
-    lastProblem = "";
-    file.log.info({ path: nameOf(file), ...outcome.value }, `${file.what} reloaded`);
-  }
-
-  function complain(problems: readonly string[]): void {
-    const problem = problems.join("; ");
-    if (problem === lastProblem) return;
-    lastProblem = problem;
-    const errorCode: OperatorErrorCode = "ERR_FILE_REFUSED";
-    const fields = { errorCode, path: nameOf(file), problems: problems.slice(0, problemsLoggedMax) };
-    file.log.warn(fields, `${file.what} refused, the one before stays`);
-  }
-
-  function recover(): void {
-    if (lastProblem !== "") file.log.info({ path: nameOf(file) }, `${file.what} is the one before again`);
-    lastProblem = "";
+    record.take(outcome.value);
   }
 
   function lookInTurn(atOnce: boolean): Promise<void> {
-    looking = looking.then(() => look(atOnce)).catch((error: unknown) => complain([String(error)]));
+    looking = looking.then(() => look(atOnce)).catch((error: unknown) => record.refuse([String(error)]));
     return looking;
   }
 
@@ -125,11 +122,14 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
   const timer = setTimeout(() => void lookInTurn(false).finally(() => timer.refresh()), pollIntervalMs);
   timer.unref();
 
-  return { reload: () => lookInTurn(true), close: () => clearTimeout(timer) };
+  return {
+    get lastReload() {
+      return record.last;
+    },
+    reload: () => lookInTurn(true),
+    close: () => clearTimeout(timer),
+  };
 }
-
-/** The most problems of one file that a log line names. */
-const problemsLoggedMax = 20;
 
 function fingerprintOf(stats: Stats): string {
   return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;

@@ -9,7 +9,9 @@ import type { Configuration } from "./settings.ts";
 export interface KeyPair {
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** When the certificate of the server expires (RFC 5280 §4.1.2.5), in ms since 1970: clients then refuse it. */
+  /** From when on the certificate of the server is valid (RFC 5280 §4.1.2.5), in ms since 1970. */
+  readonly notBeforeMs: number;
+  /** When it expires, in ms since 1970: clients then refuse it. */
   readonly notAfterMs: number;
 }
 
@@ -31,7 +33,8 @@ const expiryWarnedMs = 14 * dayMs;
 
 /**
  * Opens the certificate of a server and watches its files, or returns `undefined` for a server without TLS. While only
- * one of the two files has been replaced they do not match, and the old pair stays.
+ * one of the two files has been replaced they do not match, and the old pair stays. So does one that is valid in place of
+ * one that has expired or is not valid yet; the latter is taken when its time has come.
  *
  * @throws ConfigurationError when the files cannot be read or do not match
  */
@@ -40,7 +43,7 @@ export async function openCertificate(
   log: Pick<Log, "info" | "warn">,
 ): Promise<Certificate | undefined> {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
-  let current: KeyPair = { cert: Buffer.of(), key: Buffer.of(), notAfterMs: 0 };
+  let current: KeyPair = { cert: Buffer.of(), key: Buffer.of(), notBeforeMs: 0, notAfterMs: 0 };
   let onRenewed: ((renewed: KeyPair) => void) | undefined;
   const warn = (): void => {
     const leftMs = current.notAfterMs - Date.now();
@@ -57,6 +60,8 @@ export async function openCertificate(
     take: (cert, key) => {
       const pair = checkPair(Buffer.from(cert), Buffer.from(key));
       if (pair.kind === "problems") return pair;
+      const problem = validityProblem(pair.value);
+      if (problem !== undefined && validityProblem(current) === undefined) return notParsed(problem);
       current = pair.value;
       onRenewed?.(current);
       warn();
@@ -69,6 +74,9 @@ export async function openCertificate(
     get current() {
       return current;
     },
+    get lastReload() {
+      return files.lastReload;
+    },
     follow: (take) => void (onRenewed = take),
     reload: () => files.reload(),
     close: () => {
@@ -78,12 +86,20 @@ export async function openCertificate(
   };
 }
 
+/** Returns why clients refuse the certificate now, going by its dates; `undefined` if they accept it. */
+function validityProblem({ notBeforeMs, notAfterMs }: KeyPair): string | undefined {
+  const nowMs = Date.now();
+  if (nowMs < notBeforeMs) return `the certificate is not valid before ${new Date(notBeforeMs).toISOString()}`;
+  return nowMs > notAfterMs ? `the certificate expired at ${new Date(notAfterMs).toISOString()}` : undefined;
+}
+
 function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
   try {
     // Loaded only for TLS: it takes 10 ms of the start.
     process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
     // Of a chain it is the first. Others may be left over from an earlier one, and expired.
-    return parsed({ cert, key, notAfterMs: new X509Certificate(cert).validToDate.getTime() });
+    const { validFromDate, validToDate } = new X509Certificate(cert);
+    return parsed({ cert, key, notBeforeMs: validFromDate.getTime(), notAfterMs: validToDate.getTime() });
   } catch (reason) {
     return notParsed(reason instanceof Error ? reason.message : String(reason));
   }

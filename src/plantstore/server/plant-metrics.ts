@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, type TokenVerifier } from "@plantstore/operators/auth";
+import type { FileReload, WatchedFile } from "@plantstore/operators/inputs";
 import type { AnsweredRequest } from "@plantstore/gateway";
 import type { OnBatch } from "../plants/index.ts";
 import type { PlantStore } from "../service/index.ts";
@@ -45,6 +46,7 @@ export class PlantMetrics implements Disposable {
     store: PlantStore,
     verifier: TokenVerifier | undefined,
     certificate: Certificate | undefined,
+    urlFile: WatchedFile | undefined,
   ): void {
     const metrics = this.#metrics;
     measureGateway(metrics, server);
@@ -62,6 +64,31 @@ export class PlantMetrics implements Disposable {
     const description = "When the certificate expires, in seconds since 1970";
     metrics.gauge({ name: "plantstore.tls.certificate.not_after", unit: "s", description }, () =>
       certificate === undefined ? [] : [{ attributes: {}, value: certificate.current.notAfterMs / 1_000 }],
+    );
+    this.#measureReloads(() => [
+      ...(verifier?.fileReloads ?? []),
+      ...[certificate, urlFile].flatMap((file) => file?.lastReload ?? []),
+    ]);
+  }
+
+  #measureReloads(readReloads: () => readonly FileReload[]): void {
+    const read = (valueOf: (reload: FileReload) => number) => () =>
+      readReloads().map((reload) => ({ attributes: { "file.path": reload.path }, value: valueOf(reload) }));
+    this.#metrics.gauge(
+      {
+        name: "plantstore.file.reload.successful",
+        unit: "",
+        description: "1 while the file has what is in use, else 0",
+      },
+      read(({ succeeded }) => Number(succeeded)),
+    );
+    this.#metrics.gauge(
+      {
+        name: "plantstore.file.reload.last_success",
+        unit: "s",
+        description: "When the file was last taken, since 1970",
+      },
+      read(({ lastSuccessMs }) => lastSuccessMs / 1_000),
     );
   }
 

@@ -81,7 +81,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   const logs = openLogs(configuration, options, log);
   const server = createPlantServer({ ...configuration, store, auth, ...logs, ...telemetry?.hooks });
   certificate?.follow((pair) => server.setSecureContext(pair));
-  telemetry?.metrics.watch(server, store, auth, certificate);
+  telemetry?.metrics.watch(server, store, auth, certificate, database.file);
   const { adminAddress } = configuration;
   const collectMetrics = (): readonly MetricFamily[] => telemetry?.metrics.collect() ?? [];
   const admin = opened.use(adminAddress && (await serveMetrics(adminAddress, collectMetrics, log)));

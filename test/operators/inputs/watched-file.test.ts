@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, statSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
 import { notParsed, parsed } from "../../../src/operators/inputs/parse-result.ts";
 import { type FileToWatch, type WatchedFile, watchFile } from "../../../src/operators/inputs/watched-file.ts";
@@ -44,7 +44,15 @@ async function watch(path: string, changes: Partial<FileToWatch> = {}): Promise<
     });
   const close = (): void => opened.value.close();
   const reload = (): Promise<void> => opened.value.reload();
-  return { taken, messages, reload, close, took: (part) => within(took(part), part), [Symbol.dispose]: close };
+  const watching = {
+    taken,
+    messages,
+    reload,
+    close,
+    took: (part: string) => within(took(part), part),
+    [Symbol.dispose]: close,
+  };
+  return Object.assign(Object.create(opened.value), watching);
 }
 
 /** So many quarters of a second by the timers of this process, which are as late as those of the code under test. */
@@ -180,6 +188,61 @@ describe("a file that is watched", () => {
     }
     expect(watching.messages).toEqual([refused, again, refused, reloaded, refused, again, refused, reloaded]);
     expect(watching.taken).toEqual(["first", "second", "first"]);
+  });
+
+  test.concurrent("that was refused is tried again without a change of it", async () => {
+    using folder = createTempFolder();
+    const path = fileOf(folder, "first");
+    let isTimely = false;
+    const taken: string[] = [];
+    const take = (text: string): ReturnType<FileToWatch["take"]> => {
+      if (text === "second" && !isTimely) return notParsed("it is too early");
+      taken.push(text);
+      return parsed({});
+    };
+    using watching = await watch(path, { take, retryRefusedMs: 0 });
+    writeFileSync(path, "second");
+    await watching.reload();
+    expect(watching.lastReload).toMatchObject({ path, succeeded: false });
+    isTimely = true;
+    await expect.poll(() => taken, { timeout: 10_000 }).toEqual(["first", "second"]);
+    await expect.poll(() => watching.messages).toEqual([refused, reloaded]);
+    expect(watching.lastReload).toMatchObject({ path, succeeded: true });
+  });
+
+  test.concurrent("that stays refused is logged again, each time that its repetition is due", async () => {
+    using folder = createTempFolder();
+    const path = fileOf(folder, "first");
+    using seldom = await watch(path);
+    using watching = await watch(path, { retryRefusedMs: 0, repeatRefusalMs: 0 });
+    writeFileSync(path, "bad");
+    await expect.poll(() => watching.messages.length, { timeout: 10_000 }).toBeGreaterThan(2);
+    expect(new Set(watching.messages)).toEqual(new Set([refused]));
+    expect(seldom.messages).toEqual([refused]);
+  });
+
+  test("tells of its last reload whether it succeeded, and when one did", async () => {
+    using folder = createTempFolder();
+    const path = fileOf(folder, "first");
+    const openedAtMs = Date.now();
+    using watching = await watch(path);
+    const first = watching.lastReload;
+    expect(first).toEqual({ path, succeeded: true, lastSuccessMs: expect.any(Number) });
+    expect(first.lastSuccessMs).toBeGreaterThanOrEqual(openedAtMs);
+    using clock = vi.spyOn(Date, "now").mockReturnValue(first.lastSuccessMs + 5_000);
+    for (const [text, lastReload] of [
+      ["bad", { ...first, succeeded: false }],
+      ["first", first],
+      ["second", { path, succeeded: true, lastSuccessMs: first.lastSuccessMs + 5_000 }],
+    ] as const) {
+      writeFileSync(path, text);
+      await watching.reload();
+      expect(watching.lastReload).toEqual(lastReload);
+    }
+    unlinkSync(path);
+    await watching.reload();
+    expect(watching.lastReload.succeeded).toBe(false);
+    expect(clock).toHaveBeenCalled();
   });
 
   test("names twenty of its problems in the log", async () => {

@@ -95,6 +95,39 @@ test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
 });
 
 const dayMs = 86_400_000;
+const past = new Date("2021-01-01T00:00:00Z");
+
+test.each([
+  { name: "has expired", dates: [past], problem: "the certificate expired at 2021-01-01T00:00:00.000Z" },
+  {
+    name: "is not valid yet",
+    dates: [undefined, new Date("2098-01-01T00:00:00Z")],
+    problem: "the certificate is not valid before 2098-01-01T00:00:00.000Z",
+  },
+])("a certificate that $name does not replace one that is valid", async ({ dates, problem }) => {
+  using folder = createTempFolder();
+  const certificate = createCertificate("plants");
+  put(folder, certificate);
+  await using server = await serve(folder);
+  put(folder, createCertificate("renewed", ...dates));
+  await server.reload();
+  expect(server.lines()).toContainEqual(
+    expect.objectContaining({ msg: "certificate refused, the one before stays", problems: [problem] }),
+  );
+  using socket = disposable(await shakeHands(server, certificate.cert));
+  expect(socket.authorized).toBe(true);
+});
+
+test("a certificate that has expired is replaced by a later one, valid or not", async () => {
+  using folder = createTempFolder();
+  put(folder, createCertificate("plants", past));
+  await using server = await serve(folder);
+  for (const renewed of [createCertificate("renewed", new Date("2022-01-01T00:00:00Z")), createCertificate("good")]) {
+    put(folder, renewed);
+    await server.reload();
+  }
+  expect(messagesOf(server).filter((message) => message === "certificate reloaded")).toHaveLength(2);
+});
 
 test.each([
   { name: "that expires an hour later than in 14 days is not warned of", days: 14 + 1 / 24, want: undefined },

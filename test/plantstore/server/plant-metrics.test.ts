@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
@@ -323,6 +324,58 @@ test("the time at which the certificate expires is known, and that of a renewed 
   await secure.drain();
 });
 
+test("each watched file has the outcome of its last reload, and when one succeeded", async () => {
+  using files = createTempFolder();
+  const { cert, key } = createCertificate("plants");
+  const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+  const texts = {
+    cert,
+    key,
+    hashes: "",
+    jwks: JSON.stringify({ keys: [{ ...publicKey, alg: "ES256" }] }),
+    secret: "secret",
+  };
+  const put = (all: Readonly<Record<string, string>>): void => {
+    for (const [name, text] of Object.entries(all)) writeFileSync(files.file(name), text);
+  };
+  put(texts);
+  await using configured = await startConfigured({
+    LOG_LEVEL: "silent",
+    DATABASE_URL: "memory:",
+    PLANTSTORE_ADMIN_ADDRESS: "0",
+    TLS_CERT_FILE: files.file("cert"),
+    TLS_KEY_FILE: files.file("key"),
+    PLANTSTORE_TOKEN_HASHES_FILE: files.file("hashes"),
+    PLANTSTORE_JWT_ISSUER: "https://issuer.example",
+    PLANTSTORE_JWT_AUDIENCE: testAudience,
+    PLANTSTORE_JWKS_FILE: files.file("jwks"),
+    PLANTSTORE_INTROSPECTION_URL: "https://issuer.example/introspect",
+    PLANTSTORE_INTROSPECTION_CLIENT_ID: "plants",
+    PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: files.file("secret"),
+    PLANTSTORE_INTROSPECTION_AUDIENCE: testAudience,
+  });
+  const valuesOf = async (metric: string): Promise<Readonly<Record<string, number>>> => {
+    const samples = readSamples(await scrape(configured)).filter(({ name }) => name === metric);
+    return Object.fromEntries(samples.map(({ labels, value }) => [labels["file_path"], value]));
+  };
+  const paths = [
+    `${files.file("cert")}, ${files.file("key")}`,
+    ...["hashes", "jwks", "secret"].map((name) => files.file(name)),
+  ];
+  const eachIs = (value: unknown): object => Object.fromEntries(paths.map((path) => [path, value]));
+  expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(1));
+  const taken = await valuesOf("plantstore_file_reload_last_success_seconds");
+  expect(Object.keys(taken).toSorted()).toEqual(paths.toSorted());
+  for (const atS of Object.values(taken)) expect(Math.abs(Date.now() / 1_000 - atS)).toBeLessThan(600);
+  put({ cert: "", hashes: "?", jwks: "?", secret: "\n" });
+  await configured.reload();
+  expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(0));
+  expect(await valuesOf("plantstore_file_reload_last_success_seconds")).toEqual(taken);
+  put(texts);
+  await configured.reload();
+  expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(1));
+});
+
 test("deletes that wait are told by what they wait for, in a store without a queue too", async () => {
   const simple = await start({ DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "0" });
   for (const each of [server, simple]) {
@@ -358,7 +411,14 @@ test("docs/operations.md has a row for every metric, with its kind and labels, a
   }
   const documented = rows.map(([, name, kind]) => `${name} ${kind}`);
   const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => `${name} ${kind}`);
-  // What only some configurations have.
-  const others = ["plantstore_workers gauge", "plantstore_build_info gauge"];
+  // What only some configurations have, and what a proxy has.
+  const others = [
+    "plantstore_workers gauge",
+    "plantstore_build_info gauge",
+    "gateway_upstream_connections gauge",
+    "gateway_upstream_requests_active gauge",
+    "gateway_upstream_requests_waiting gauge",
+    "gateway_upstream_refusals_total counter",
+  ];
   expect([...described, ...others].toSorted()).toEqual(documented.toSorted());
 });

@@ -30,12 +30,16 @@ const tag = {
 } as const;
 
 /**
- * Makes a certificate for localhost and 127.0.0.1 that has signed itself (RFC 5280), good for this century or, from
- * 2020 on, until another time.
+ * Makes a certificate for localhost and 127.0.0.1 that has signed itself (RFC 5280), good from 2020 until the end of this
+ * century, or from and until another time.
  *
  * It is its own authority, so it also vouches for a client that shows it.
  */
-export function createCertificate(name: string, notAfter: Date = endOfCentury): Certificate {
+export function createCertificate(
+  name: string,
+  notAfter: Date = endOfCentury,
+  notBefore: Date = startOfValidity,
+): Certificate {
   const keys = generateKeys();
   const cert = issue({
     subject: name,
@@ -43,6 +47,7 @@ export function createCertificate(name: string, notAfter: Date = endOfCentury): 
     isAuthority: true,
     issuer: name,
     issuerKey: keys.privateKey,
+    notBefore,
     notAfter,
   });
   return { cert, key: toPem(keys.privateKey) };
@@ -56,7 +61,7 @@ export function createIssuedCertificate(name: string): Certificate & { readonly 
   const [authority, server] = [generateKeys(), generateKeys()];
   const issuer = `authority of ${name}`;
   const issuerKey = authority.privateKey;
-  const issued = { issuer, issuerKey, notAfter: endOfCentury };
+  const issued = { issuer, issuerKey, notBefore: startOfValidity, notAfter: endOfCentury };
   return {
     authority: issue({ ...issued, subject: issuer, publicKey: authority.publicKey, isAuthority: true }),
     cert: issue({ ...issued, subject: name, publicKey: server.publicKey, isAuthority: false }),
@@ -70,12 +75,14 @@ interface ToIssue {
   readonly isAuthority: boolean;
   readonly issuer: string;
   readonly issuerKey: KeyObject;
+  readonly notBefore: Date;
   readonly notAfter: Date;
 }
 
+const startOfValidity = new Date("2020-01-01T00:00:00Z");
 const endOfCentury = new Date("2099-12-31T23:59:59Z");
 
-function issue({ subject, publicKey, isAuthority, issuer, issuerKey, notAfter }: ToIssue): string {
+function issue({ subject, publicKey, isAuthority, issuer, issuerKey, notBefore, notAfter }: ToIssue): string {
   const algorithm = sequence(der(tag.oid, ecdsaWithSha256));
   const names = sequence(der(tag.dnsName, Buffer.from("localhost")), der(tag.ipAddress, Buffer.of(127, 0, 0, 1)));
   // DER leaves out what is the default, which is to be no authority.
@@ -87,7 +94,7 @@ function issue({ subject, publicKey, isAuthority, issuer, issuerKey, notAfter }:
     der(tag.integer, Buffer.of(1), randomBytes(8)),
     algorithm,
     distinguishedName(issuer),
-    sequence(time(new Date("2020-01-01T00:00:00Z")), time(notAfter)),
+    sequence(time(notBefore), time(notAfter)),
     distinguishedName(subject),
     publicKey.export({ type: "spki", format: "der" }),
     der(tag.context3, sequence(extension(subjectAltName, names), extension(basicConstraints, authority))),

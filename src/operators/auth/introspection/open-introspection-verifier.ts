@@ -65,6 +65,9 @@ export async function openIntrospectionVerifier(
     get problem() {
       return verifier.problem;
     },
+    get fileReloads() {
+      return [file.value.lastReload];
+    },
     reload: () => file.value.reload(),
     close() {
       file.value.close();

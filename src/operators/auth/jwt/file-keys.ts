@@ -39,6 +39,9 @@ export async function openFileKeys(
     fetchedAtMs: undefined,
     retryAfterS: undefined,
     problem: undefined,
+    get fileReload() {
+      return file.value.lastReload;
+    },
     reload: () => file.value.reload(),
     close: () => file.value.close(),
   });

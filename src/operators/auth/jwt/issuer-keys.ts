@@ -1,4 +1,5 @@
 import type { JWTVerifyGetKey } from "jose";
+import type { FileReload } from "../../inputs/index.ts";
 
 /** The keys of one issuer, kept up to date in the background. */
 export interface IssuerKeys {
@@ -25,6 +26,9 @@ export interface IssuerKeys {
 
   /** Why no token can be verified, for an operator; `undefined` while tokens can be. */
   readonly problem: string | undefined;
+
+  /** How the last reload went, of keys in a file. */
+  readonly fileReload?: FileReload;
 
   /** Reads the keys again at once. */
   reload(): Promise<void>;

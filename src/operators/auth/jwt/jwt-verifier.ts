@@ -48,6 +48,9 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
         fetchedAtMs === undefined ? [] : [{ issuer, atMs: fetchedAtMs }],
       );
     },
+    get fileReloads() {
+      return issuers.flatMap(({ keys }) => keys.fileReload ?? []);
+    },
     async reload() {
       await Promise.all(issuers.map(({ keys }) => keys.reload()));
     },
