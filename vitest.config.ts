@@ -23,6 +23,7 @@ const longSuites = [
   "prometheus",
   "proxy",
   "runtimes",
+  "upgrade",
 ] as const;
 
 /**

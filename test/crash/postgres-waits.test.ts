@@ -160,14 +160,14 @@ describe("a store", () => {
 
   test("waits for a server that is away when it is opened, and looks at its schema then", { timeout }, async () => {
     const url = await createPlantsFor(server, "early", [1n]);
-    await runSql(url, "UPDATE plantstore_schema SET version = version + 1");
+    await runSql(url, "UPDATE plantstore_schema SET version = version + 2");
     await server.stop("fast");
     const store = await openPlantStore({ kind: "postgres", url });
     expect(store.problem).toMatch(/:5432\/postgres: connect /);
     expect(await refusalOf(store.delete(1n, deleteCall()))).toMatchObject({ code: Code.Unavailable });
     await server.start();
-    await expect.poll(() => store.problem).toMatch(/: it needs a newer release$/);
-    await runSql(url, "UPDATE plantstore_schema SET version = version - 1");
+    await expect.poll(() => store.problem).toMatch(/: use a newer release$/);
+    await runSql(url, "UPDATE plantstore_schema SET version = version - 2");
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
@@ -176,12 +176,12 @@ describe("a store", () => {
   test("is away while its schema is another release's, and back with it", { timeout }, async () => {
     const url = await createPlantsFor(server, "migrated", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
-    await runSql(url, "UPDATE plantstore_schema SET version = version + 1");
-    await expect.poll(() => store.problem).toMatch(/: it needs a newer release$/);
+    await runSql(url, "UPDATE plantstore_schema SET version = version + 2");
+    await expect.poll(() => store.problem).toMatch(/: use a newer release$/);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
       rawMessage: "the plant store cannot delete at the moment",
     });
-    await runSql(url, "UPDATE plantstore_schema SET version = version - 1");
+    await runSql(url, "UPDATE plantstore_schema SET version = version - 2");
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();

@@ -143,13 +143,17 @@ export const migrateCommand: Command = {
   name: "migrate",
   summary: "create the schema of a store, or bring it up to date",
   flags: databaseFlag,
-  notes: ["serve also migrates an SQLite file, but never a PostgreSQL database."],
+  notes: ["Servers of the release before go on meanwhile, and can be replaced one by one afterwards."],
   run: async (flags, _operands, terminal) => {
     const took = startClock();
     const { from, to } = await migratePlants(databaseOf(flags, terminal), (what) =>
       terminal.err(`waiting for ${what}`),
     );
-    terminal.err(`the schema is up to date${from === to ? "" : `: version ${from} became ${to} in ${took()}`}`);
+    terminal.err(
+      from === to
+        ? `nothing to migrate: the schema has version ${to}, which this release can use`
+        : `migrated the schema from version ${from} to version ${to} in ${took()}`,
+    );
     return exitCode.ok;
   },
 };

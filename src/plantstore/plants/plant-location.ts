@@ -27,8 +27,8 @@ export interface StoreOptions extends DurableStoreOptions {
 }
 
 /**
- * Opens the store of a server. An SQLite file is created and migrated if necessary; a PostgreSQL database must have
- * been migrated before.
+ * Opens the store of a server. An SQLite file is created if necessary; a PostgreSQL database must have been migrated
+ * before.
  *
  * @throws StoreOpenError with a message for the operator
  */
@@ -51,8 +51,8 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
 }
 
 /**
- * Checks that a server could open the store, without changing it: an SQLite file may be missing or of an older release,
- * because the server creates and migrates it.
+ * Checks that a server could open the store, without changing it: an SQLite file may be missing, because the server
+ * creates it.
  *
  * @throws StoreOpenError with a message for the operator
  */
@@ -64,10 +64,10 @@ export async function checkPlantStore(location: PlantLocation): Promise<void> {
 
 /**
  * Creates the schema or migrates it to the version of this release, and returns the versions before and after. Does
- * nothing if it is current.
+ * nothing if it is current, or of a newer release and one that this release can use.
  *
  * @param onWaiting - called every few seconds with what a migration of PostgreSQL is waiting for
- * @throws StoreOpenError with a message for the operator, also when the schema belongs to a newer release
+ * @throws StoreOpenError with a message for the operator, also when this release cannot use the schema
  */
 export async function migratePlants(
   location: PlantLocation,

@@ -49,6 +49,7 @@ export const blockRules: readonly BlockRule[] = [
   { page: "src/gateway/http1/README.md", language: "text", run: { by: "test/examples/documented-arrows.test.ts" } },
   { page: "src/gateway/http2/README.md", language: "text", run: { by: "test/examples/documented-arrows.test.ts" } },
 
+  { page: "docs/upgrade.md", run: { by: "test/upgrade/rolling-upgrade.test.ts" } },
   { page: "docs/tutorial.md", run: { by: "test/package/tutorial.test.ts" } },
 
   {

@@ -1,5 +1,6 @@
-import { type Migration, newestVersion } from "../../../src/plantstore/plants/postgres/schema/migrations.ts";
+import type { Migration } from "../../../src/plantstore/plants/postgres/schema/migrations.ts";
 import { tablesSql } from "../../../src/plantstore/plants/postgres/schema/tables.ts";
+import { schemaAfter } from "../../../src/plantstore/plants/schema-version.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 
 /** Steps as later releases may have them: one that changes a table, and one that builds an index, too. */
@@ -17,7 +18,7 @@ export const laterSteps: readonly Migration[] = [
 ];
 
 /** The version to which they lead. */
-export const latestVersion: number = newestVersion(laterSteps);
+export const latestVersion: number = schemaAfter(laterSteps).version;
 
 /** Creates a schema of a version up to that of {@link laterSteps}; 0 is an empty one. */
 export async function createSchemaOfVersion(server: PostgresServer, version: number): Promise<string> {
@@ -28,6 +29,6 @@ export async function createSchemaOfVersion(server: PostgresServer, version: num
     await runSql(url, sql);
     if (index !== undefined) await runSql(url, index.create(index.table).replace(" CONCURRENTLY", ""));
   }
-  await runSql(url, `UPDATE plantstore_schema SET version = ${version}`);
+  await runSql(url, `UPDATE plantstore_schema SET version = ${version}, oldest_server = ${Math.max(1, version - 1)}`);
   return url;
 }

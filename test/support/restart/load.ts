@@ -7,6 +7,8 @@ import type { Address } from "../carriers/exchange.ts";
 /** What came of the calls of a load. */
 export interface LoadCounts {
   readonly answered: number;
+  /** Those of them that have deleted their plant; to the others it was not there. */
+  readonly deleted: number;
   /** gRPC calls above the last stream of a GOAWAY, which were not processed, and which clients repeat by themselves. */
   readonly unprocessed: number;
   /** Why each of the others failed. */
@@ -20,7 +22,7 @@ export interface Load {
   stop(): Promise<LoadCounts>;
 }
 
-type Outcome = "answered" | "unprocessed" | { readonly failed: string };
+type Outcome = "deleted" | "not-found" | "unprocessed" | { readonly failed: string };
 
 /** A caller with a connection of its own, which it opens again when it has to. */
 export interface Caller {
@@ -31,6 +33,7 @@ export interface Caller {
 /** Starts callers that each delete one plant after the other. */
 export function startLoad(callers: readonly Caller[]): Load {
   let answered = 0;
+  let deleted = 0;
   let unprocessed = 0;
   const failed: string[] = [];
   const stopped = new AbortController();
@@ -38,9 +41,10 @@ export function startLoad(callers: readonly Caller[]): Load {
   const run = async (caller: Caller): Promise<void> => {
     while (!stopped.signal.aborted) {
       const outcome = await caller.call(++lastId);
-      if (outcome === "answered") answered += 1;
-      else if (outcome === "unprocessed") unprocessed += 1;
-      else failed.push(outcome.failed);
+      if (outcome === "unprocessed") unprocessed += 1;
+      else if (typeof outcome === "object") failed.push(outcome.failed);
+      else answered += 1;
+      if (outcome === "deleted") deleted += 1;
     }
     caller.close();
   };
@@ -50,7 +54,7 @@ export function startLoad(callers: readonly Caller[]): Load {
     stop: async () => {
       stopped.abort();
       await Promise.all(running);
-      return { answered, unprocessed, failed };
+      return { answered, deleted, unprocessed, failed };
     },
   };
 }
@@ -75,9 +79,9 @@ export function openRestCaller({ address, port }: Address, token: string): Calle
   };
 }
 
-// There are no plants: what counts is that the store was asked and has answered.
 function judgeRest(status: number | undefined, body: string): Outcome {
-  return status === 400 && body.startsWith('{"error":5,') ? "answered" : { failed: `REST: ${status} ${body}` };
+  if (status === 204) return "deleted";
+  return status === 400 && body.startsWith('{"error":5,') ? "not-found" : { failed: `REST: ${status} ${body}` };
 }
 
 /** Opens a caller over gRPC on one HTTP/2 connection. */
@@ -108,7 +112,8 @@ function callGrpc(session: ClientHttp2Session, id: bigint, token: string): Promi
     stream.on("trailers", (trailer) => (status ??= trailer["grpc-status"]));
     stream.on("error", () => {});
     stream.on("close", () => {
-      if (status === "5") resolve("answered");
+      if (status === "0") resolve("deleted");
+      else if (status === "5") resolve("not-found");
       else if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) resolve("unprocessed");
       else resolve({ failed: `gRPC: status ${String(status)}, reset ${stream.rstCode}` });
     });

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../store-open-error.ts";
 import { makeLeftLogDurable } from "./left-log.ts";
-import { type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
+import { demandUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
 
@@ -20,11 +20,13 @@ export interface DatabaseOptions {
   readonly plantsWhenCreated?: IdRange;
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
+  /** Whether an older schema is migrated. By default it is refused. */
+  readonly migratesOlder?: boolean;
 }
 
 /**
- * Opens the file of a plant store for reading and writing, creates it if necessary and migrates its schema. A commit on
- * this connection is durable.
+ * Opens the file of a plant store for reading and writing, and creates it if necessary. A commit on this connection is
+ * durable.
  *
  * @param onMigrated - called after a change of the schema
  * @throws StoreOpenError naming the file and what is wrong with it
@@ -36,7 +38,8 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated):
     const db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
     try {
       demandFixedLog(db);
-      migrate(db, { ...options, onMigrated });
+      if (options.migratesOlder === true || versionOf(db).version === 0) migrate(db, { ...options, onMigrated });
+      demandUsable(db);
       untilUnlocked(() => makeDurable(db), options.lockTimeoutMs);
       // A long read, such as an export, lets the log grow; without a limit it would keep that size. From here on
       // beginWrite() waits for the lock.
@@ -88,7 +91,7 @@ export function checkDatabaseFile(file: string): void {
     const place = existsSync(path) ? urlToRead(path) : ":memory:";
     using db = new DatabaseSync(place, { readOnly: true, readBigInts: true });
     demandFixedLog(db);
-    versionOf(db);
+    if (versionOf(db).version > 0) demandUsable(db);
   });
 }
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
+import { noSchema, schemaAfter, schemaProblem, type SchemaVersion } from "../schema-version.ts";
 import { StoreOpenError } from "../store-open-error.ts";
-import { migrations, newestVersion, tablesSql } from "./migrations.ts";
+import { type Migration, migrations, ownSchema, tablesSql } from "./migrations.ts";
 import { runInTransaction } from "./transaction.ts";
 
 /** All ids from `first` to `last`, inclusive. */
@@ -24,34 +25,38 @@ export interface MigrateOptions {
   readonly lockTimeoutMs?: number | undefined;
   readonly onMigrated?: OnMigrated | undefined;
   /** The steps from version 1. */
-  readonly steps?: readonly string[];
+  readonly steps?: readonly Migration[];
 }
 
 /**
  * Migrates a file to the newest schema in one transaction, completely or not at all. A file without a schema becomes a
- * plant store.
+ * plant store; a newer schema that the release can use is left as it is.
  *
- * @throws StoreOpenError when the file belongs to another program, or its schema is newer than this release
+ * @throws StoreOpenError when the file belongs to another program, or the release cannot use its schema
  */
 export function migrate(
   db: DatabaseSync,
   { plantsWhenCreated, lockTimeoutMs, onMigrated, steps = migrations }: MigrateOptions = {},
 ): void {
-  const to = newestVersion(steps);
-  if (versionOf(db, to) === to) return;
-  const from = runInTransaction(
-    db,
-    () => {
-      // Checked again under the lock: two processes may open a new file at the same time.
-      const version = versionOf(db, to);
-      if (version === 0) createTables(db, plantsWhenCreated);
-      for (const sql of steps.slice(Math.max(version - 1, 0))) db.exec(sql);
-      db.exec(`PRAGMA user_version = ${to}`);
-      return version;
-    },
-    lockTimeoutMs,
-  );
-  if (from < to) onMigrated?.(from, to);
+  const { version: to, oldestServer } = schemaAfter(steps);
+  const isDone = (version: number): boolean => version >= to;
+  if (!isDone(versionOf(db).version)) {
+    const from = runInTransaction(
+      db,
+      () => {
+        // Checked again under the lock: two processes may open a new file at the same time.
+        const { version } = versionOf(db);
+        if (isDone(version)) return version;
+        if (version === 0) createTables(db, plantsWhenCreated);
+        for (const { sql } of steps.slice(Math.max(version - 1, 0))) db.exec(sql);
+        db.exec(`PRAGMA user_version = ${to}; UPDATE plantstore_schema SET oldest_server = ${oldestServer}`);
+        return version;
+      },
+      lockTimeoutMs,
+    );
+    if (!isDone(from)) onMigrated?.(from, to);
+  }
+  demandUsable(db, to);
 }
 
 function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
@@ -60,26 +65,28 @@ function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
 }
 
 /**
- * Returns the version of the schema of a plant store; 0 for an empty file.
+ * Checks that a release can use the schema of a plant store.
  *
- * @throws StoreOpenError when the file belongs to another program, or its schema is newer than this release
+ * @param own - the schema version of the release; by default of this one
+ * @throws StoreOpenError when it cannot, or the file belongs to another program
  */
-export function versionOf(db: DatabaseSync, newest: number = newestVersion()): number {
-  const version = Number(pragma(db, "user_version"));
-  const isEmpty = db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
-  if (!isEmpty && pragma(db, "application_id") !== applicationId) {
-    throw new StoreOpenError("it is another program's SQLite database");
-  }
-  if (version > newest && !isEmpty) {
-    throw new StoreOpenError(
-      `its schema has version ${version} and this release knows ${newest}: it needs a newer release`,
-    );
-  }
-  return isEmpty ? 0 : version;
+export function demandUsable(db: DatabaseSync, own: number = ownSchema.version): void {
+  const problem = schemaProblem(versionOf(db), own);
+  if (problem !== undefined) throw new StoreOpenError(problem);
 }
 
-function pragma(db: DatabaseSync, name: string): unknown {
-  return db.prepare(`PRAGMA ${name}`).get()?.[name];
+/**
+ * Returns the version of the schema of a plant store.
+ *
+ * @throws StoreOpenError when the file belongs to another program
+ */
+export function versionOf(db: DatabaseSync): SchemaVersion {
+  if (db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined) return noSchema;
+  if (db.prepare("PRAGMA application_id").get()?.["application_id"] !== applicationId) {
+    throw new StoreOpenError("it is another program's SQLite database");
+  }
+  const found = db.prepare("SELECT user_version, oldest_server FROM pragma_user_version, plantstore_schema").get();
+  return { version: Number(found?.["user_version"]), oldestServer: Number(found?.["oldest_server"]) };
 }
 
 function fill(db: DatabaseSync, { first, last }: IdRange): void {

@@ -1,9 +1,18 @@
+import { type SchemaVersion, schemaAfter, type SchemaStep } from "../schema-version.ts";
+
+/** One step to a newer schema, taken while servers of the release before wait to delete plants. */
+export interface Migration extends SchemaStep {
+  /** Run in one transaction with all steps that are left: it must be over in a second, however large the store is. */
+  readonly sql: string;
+}
+
 /**
  * Creates schema version 1.
  *
  * - `plants` is a rowid table: the id is the key of the b-tree itself, and every int64 is a valid rowid.
  * - In `deletions`, plant_id is not unique: a restored plant can be deleted again. deleted_at is in milliseconds since
  *   1970-01-01 UTC; batch counts the commits.
+ * - `plantstore_schema` has the oldest release that can use the schema; its version is `user_version`.
  * - Keys are random, so an index of the records would write another page for each record that is dropped. Keys of a table
  *   of their own can be dropped later, a page at a time. swept_keys has where the last slice of keys ended.
  */
@@ -24,13 +33,15 @@ export const tablesSql = `
     deleted_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE swept_keys (up_to TEXT NOT NULL) STRICT;
-  INSERT INTO swept_keys VALUES ('');`;
+  INSERT INTO swept_keys VALUES ('');
+  CREATE TABLE plantstore_schema (oldest_server INTEGER NOT NULL) STRICT;
+  INSERT INTO plantstore_schema VALUES (1);`;
 
 /**
  * The steps from schema version 1. Forward only: a published step is never edited; a change is a new step at the end.
  * Step `i` leads to version `i + 2`.
  */
-export const migrations: readonly string[] = [];
+export const migrations: readonly Migration[] = [];
 
-/** Returns the version to which all steps lead. */
-export const newestVersion = (steps: readonly string[] = migrations): number => steps.length + 1;
+/** The schema of this release. */
+export const ownSchema: SchemaVersion = schemaAfter(migrations);

@@ -4,7 +4,7 @@ import { withNamedFaults } from "../named-faults.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
 import { openDatabase, openExistingDatabase } from "./database.ts";
 import { startImport } from "./import.ts";
-import { newestVersion } from "./migrations.ts";
+import { versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /**
@@ -23,14 +23,16 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
 }
 
 /**
- * Creates the file of a store or migrates it to the schema of this release, and returns the versions before and after.
+ * Creates the file of a store or migrates it to the schema of this release, and returns the versions before and after. A
+ * newer schema that this release can use is left as it is.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function migrateSqlite(file: string): { readonly from: number; readonly to: number } {
-  let versions = { from: newestVersion(), to: newestVersion() };
-  openDatabase({ file }, (from, to) => (versions = { from, to })).close();
-  return versions;
+  let migratedFrom: number | undefined;
+  using db = openDatabase({ file, migratesOlder: true }, (from) => (migratedFrom = from));
+  const { version: to } = versionOf(db);
+  return { from: migratedFrom ?? to, to };
 }
 
 // One statement reads one snapshot, however long it takes.

@@ -6,6 +6,7 @@ import { availableParallelism } from "node:os";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreProblem } from "../store-health.ts";
+import { StoreOpenError } from "../store-open-error.ts";
 import { deletionsKeptMsDefault, retentionIntervalMs } from "../retention.ts";
 import { lastedSince, type Upkeep } from "../upkeep.ts";
 import { Alertness } from "./alertness.ts";
@@ -14,6 +15,7 @@ import { DropPace } from "./drop-pace.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
 import { FileIdentity, onlyWhileSameFile } from "./file-identity.ts";
+import { demandUsable } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
 import { runInTransaction } from "./transaction.ts";
@@ -109,9 +111,13 @@ function serve(
   }
 }
 
-/** Makes a commit that changes nothing, to find out whether commits work again. */
+/**
+ * Makes a commit that changes nothing, to find out whether commits work again, if the schema is still one that this
+ * release can use.
+ */
 function tryToWrite(db: DatabaseSync, lockTimeoutMs?: number): StoreProblem | undefined {
   const writeVersion = (): void => {
+    demandUsable(db);
     const version = db.prepare("PRAGMA user_version").get()?.["user_version"];
     db.exec(`PRAGMA user_version = ${String(version)}`);
   };
@@ -119,6 +125,8 @@ function tryToWrite(db: DatabaseSync, lockTimeoutMs?: number): StoreProblem | un
     runInTransaction(db, writeVersion, lockTimeoutMs);
     return undefined;
   } catch (fault) {
+    // A schema can be brought back, or the process be replaced by that of a newer release, while it is not ready.
+    if (fault instanceof StoreOpenError) return { text: fault.message, isTemporary: true };
     return fileProblemOf(fault);
   }
 }

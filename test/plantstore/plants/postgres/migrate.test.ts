@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
-import { newestVersion } from "../../../../src/plantstore/plants/postgres/schema/migrations.ts";
+import { ownSchema } from "../../../../src/plantstore/plants/postgres/schema/migrations.ts";
 import { tablesSql } from "../../../../src/plantstore/plants/postgres/schema/tables.ts";
 import {
   checkPostgresDatabase,
@@ -10,6 +10,7 @@ import {
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
+import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { createSchemaOfVersion, laterSteps, latestVersion } from "../../../support/plants/later-steps.ts";
 import { startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
 import {
@@ -19,7 +20,7 @@ import {
   withStrictIsolation,
 } from "../../../support/plants/postgres-server.ts";
 
-const newest = newestVersion();
+const { version: newest } = ownSchema;
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -28,8 +29,11 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** Migrates to the version of {@link laterSteps}. */
-const migrateLater = (url: string, onWaiting?: (what: string) => void): ReturnType<typeof migratePostgres> =>
-  migratePostgres(url, onWaiting, laterSteps);
+const migrateLater = (
+  url: string,
+  onWaiting?: (what: string) => void,
+  steps = laterSteps,
+): ReturnType<typeof migratePostgres> => migratePostgres(url, onWaiting, steps);
 
 // The partitions of days are made by whoever comes first, and compared with nothing.
 async function indexesOf(url: string): Promise<unknown[]> {
@@ -191,7 +195,7 @@ describe("migrating a PostgreSQL database", () => {
       upstream.pipe(client);
     });
     const running = migrateLater(url.replace(server.socketFolder, proxy.socketFolder));
-    await expect(running).rejects.toThrow(/its schema has version 99 .*: it needs a newer release$/);
+    await expect(running).rejects.toThrow(/its schema has version 99, .*: use a newer release$/);
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 99 }]);
   });
 
@@ -248,30 +252,67 @@ describe("migrating a PostgreSQL database", () => {
   });
 
   test.each([
-    { name: "an empty database", version: 0, says: /there is no plant store in it yet .*: run `plantstore migrate`$/ },
+    { name: "an empty database", version: 0, says: /: there is no plant store in it yet: run `plantstore migrate`$/ },
     {
-      name: "the next release's schema",
-      version: newest + 1,
-      says: /its schema has version 2 .*: it needs a newer release$/,
+      name: "a schema two versions ahead",
+      version: newest + 2,
+      says: /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/,
     },
-  ])("is for the operator to do: a server does not start on $name", async ({ version, says }) => {
+  ])("is for the operator to do: no command but migrate works on $name", async ({ version, says }) => {
     const url = await createSchemaOfVersion(server, version);
     await expect(openPostgresStore({ url })).rejects.toThrow(says);
     await expect(openPostgresDatabase(url)).rejects.toThrow(says);
+    await expect(checkPostgresDatabase(url)).rejects.toThrow(says);
+  });
+
+  test("lets this release go on where the next one has expanded its schema, and leaves that as it is", async () => {
+    const url = await server.createPlants([7n, 8n]);
+    const running = await openPostgresStore({ url });
+    await expect(migrateLater(url, undefined, laterSteps.slice(0, 1))).resolves.toEqual({
+      from: newest,
+      to: newest + 1,
+    });
+    expect(await runSql(url, "SELECT * FROM plantstore_schema")).toEqual([{ version: 2, oldest_server: 1 }]);
+    await expect(running.delete(7n, deleteCall())).resolves.toBe(true);
+    await running.close();
+    await checkPostgresDatabase(url);
+    const restarted = await openPostgresStore({ url });
+    await expect(restarted.delete(8n, deleteCall())).resolves.toBe(true);
+    await restarted.close();
+    const before = await schemaOf(url);
+    await expect(migratePostgres(url)).resolves.toEqual({ from: newest + 1, to: newest + 1 });
+    expect(await schemaOf(url)).toEqual(before);
+    await using database = await openPostgresDatabase(url);
+    await using importing = await database.startImport();
+    await expect(importing.add(BigInt64Array.of(7n, 9n))).resolves.toEqual({ added: 1, deleted: 1, present: 0 });
+  });
+
+  test("records a step that servers of the release before cannot follow, and they refuse the result", async () => {
+    const url = await server.createPlants();
+    await migrateLater(
+      url,
+      undefined,
+      laterSteps.slice(0, 1).map((step) => ({ ...step, breaking: true })),
+    );
+    expect(await runSql(url, "SELECT * FROM plantstore_schema")).toEqual([{ version: 2, oldest_server: 2 }]);
+    const says =
+      /: its schema has version 2, which requires a release of schema version 2 or newer, .*: use a newer release$/;
+    await expect(openPostgresStore({ url })).rejects.toThrow(says);
+    await expect(migratePostgres(url)).rejects.toThrow(says);
   });
 
   test("takes a schema whose version is lost for none, and changes nothing in it", async () => {
     const url = await createSchemaOfVersion(server, newest);
     await runSql(url, "DELETE FROM plantstore_schema; INSERT INTO plants VALUES (7)");
-    await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet /);
+    await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet: /);
     await expect(migratePostgres(url)).rejects.toThrow(/: relation "plantstore_schema" already exists$/);
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "7" }]);
   });
 
-  test.each([newest + 1, newest + 2])("refuses the newer schema %d and leaves it as it is", async (version) => {
-    const url = await createSchemaOfVersion(server, version);
-    await expect(migratePostgres(url)).rejects.toThrow(/it needs a newer release$/);
-    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
+  test("refuses a schema two versions ahead and leaves it as it is", async () => {
+    const url = await createSchemaOfVersion(server, newest + 2);
+    await expect(migratePostgres(url)).rejects.toThrow(/: use a newer release$/);
+    expect(await runSql(url, "SELECT * FROM plantstore_schema")).toEqual([{ version: 3, oldest_server: 2 }]);
   });
 
   test("refuses a database whose encoding lacks characters, and creates nothing in it", async () => {

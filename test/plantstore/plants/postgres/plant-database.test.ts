@@ -298,7 +298,7 @@ test("a database is checked once the connection for that is closed", async () =>
 
 test("a database without a plant store in it is not opened", async () => {
   const url = await server.createSchema();
-  await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet /);
+  await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet: /);
 });
 
 describe("the deletion record in PostgreSQL", () => {

@@ -1,23 +1,25 @@
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { migrate } from "../../../../src/plantstore/plants/sqlite/migrate.ts";
-import { newestVersion, tablesSql } from "../../../../src/plantstore/plants/sqlite/migrations.ts";
+import { type Migration, tablesSql } from "../../../../src/plantstore/plants/sqlite/migrations.ts";
+import { schemaAfter } from "../../../../src/plantstore/plants/schema-version.ts";
 import { createTempFolder } from "../../../support/process/temp-folder.ts";
 
 const applicationId = 0x504c4e54;
 
 /** Steps as later releases may have them. */
-const steps: readonly string[] = [
-  "ALTER TABLE deletions ADD COLUMN note TEXT",
-  "CREATE TABLE receipts (seq INTEGER PRIMARY KEY) STRICT",
+const steps: readonly Migration[] = [
+  { sql: "ALTER TABLE deletions ADD COLUMN note TEXT" },
+  { sql: "CREATE TABLE receipts (seq INTEGER PRIMARY KEY) STRICT" },
 ];
-const latest = newestVersion(steps);
+const { version: latest } = schemaAfter(steps);
 
 /** A database of a version up to that of {@link steps}. */
 function databaseOfVersion(version: number, file = ":memory:"): DatabaseSync {
   const db = new DatabaseSync(file, { readBigInts: true });
-  for (const sql of [tablesSql, ...steps].slice(0, version)) db.exec(sql);
-  db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${version}`);
+  for (const { sql } of [{ sql: tablesSql }, ...steps].slice(0, version)) db.exec(sql);
+  db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${version};
+           UPDATE plantstore_schema SET oldest_server = ${Math.max(1, version - 1)}`);
   return db;
 }
 
@@ -41,6 +43,24 @@ describe("migrating a file", () => {
     expect(schemaOf(db)).toEqual(schemaOf(databaseOfVersion(latest)));
     expect(db.prepare("PRAGMA application_id").get()).toEqual({ application_id: BigInt(applicationId) });
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 1n }, { id: 2n }, { id: 3n }]);
+  });
+
+  test.each([
+    { name: "an expanding step, is the release before", last: {}, oldest: 2n },
+    { name: "a breaking step, is the release itself", last: { breaking: true as const }, oldest: 3n },
+  ])("records the oldest release that can use the schema, which after $name", ({ last, oldest }) => {
+    const db = databaseOfVersion(1);
+    migrate(db, { steps: steps.map((step, i) => (i === 1 ? { ...step, ...last } : step)) });
+    expect(db.prepare("SELECT oldest_server FROM plantstore_schema").all()).toEqual([{ oldest_server: oldest }]);
+  });
+
+  test("leaves a newer schema that the release can use as it is", () => {
+    const db = databaseOfVersion(3);
+    const before = schemaOf(db);
+    migrate(db, { steps: steps.slice(0, 1), onMigrated: () => expect.unreachable() });
+    expect(schemaOf(db)).toEqual(before);
+    expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 3n });
+    expect(() => migrate(db, { steps: [] })).toThrow(/^its schema has version 3, .*: use a newer release$/);
   });
 
   test("changes nothing when it fails half way", () => {

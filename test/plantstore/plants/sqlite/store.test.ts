@@ -232,7 +232,7 @@ describe("an SQLite store", () => {
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
     const bytes = readFileSync(file);
     // Everything after the pages of the schema.
-    bytes.fill(0xa5, 5 * 4_096);
+    bytes.fill(0xa5, 7 * 4_096);
     writeFileSync(file, bytes);
     const store = await openSqliteStore({ file });
     await expect(store.delete(10_000n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });

@@ -1,3 +1,4 @@
+import { schemaAfter } from "../../schema-version.ts";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { chunkRowsMax } from "../../in-chunks.ts";
 import { withNamedFaults } from "../../named-faults.ts";
@@ -44,7 +45,7 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
 
 async function findStore(session: Session): Promise<StoreSchema> {
   const schema = await findSchema(session);
-  await checkDatabase(session, schema, { access: "read" });
+  await checkDatabase(session, schema, "read");
   return schema;
 }
 
@@ -61,7 +62,8 @@ export async function checkPostgresDatabase(url: string): Promise<void> {
 const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 0 };
 
 /**
- * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after.
+ * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after. A newer
+ * schema that this release can use is left as it is.
  *
  * @param onWaiting - called every few seconds with what the migration is waiting for
  * @param steps - the steps from version 1
@@ -78,6 +80,8 @@ export async function migratePostgres(
     await repeatWhileRefused(session, () => refuseDistributedSchema(session, schema));
     const lock = new Session(server, unlimited, citus);
     const versions = await migrate({ session, lock, schema, steps }, onWaiting);
+    // What a newer release has made of the tables and functions is not for this one to change.
+    if (versions.to > schemaAfter(steps).version) return versions;
     await spreadByDay(session, schema, onWaiting);
     await repeatWhileRefused(session, async () => {
       if (!(await isByDay(session, schema))) return;

@@ -1,34 +1,35 @@
+import { noSchema, schemaProblem, type SchemaVersion } from "../../schema-version.ts";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
-import { newestVersion } from "./migrations.ts";
+import { ownSchema } from "./migrations.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
-/** Options of {@link checkDatabase}. */
-export interface DatabaseUse {
-  /** Whether the database is to be written. By default it is. */
-  readonly access?: "read" | "write";
-  /** The version that the schema must have. By default that of this release. */
-  readonly newest?: number;
-}
-
 /**
- * Checks that the database has the schema of this release and, to write to it, that it can be written, makes commits
- * durable and accepts any text.
+ * Checks that the database has a schema that this release can use and, to write to it, that it can be written, makes
+ * commits durable and accepts any text.
  *
  * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
  */
 export async function checkDatabase(
   session: Session,
   schema: StoreSchema,
-  { access = "write", newest = newestVersion() }: DatabaseUse = {},
+  access: "read" | "write" = "write",
 ): Promise<void> {
-  const version = await versionOf(session, schema);
+  const found = await versionOf(session, schema);
   if (access === "write") await checkSettings(session, schema);
-  if (version === newest) return;
-  const found = version === 0 ? "there is no plant store in it yet" : `its schema has version ${version}`;
-  const advice = version < newest ? "run `plantstore migrate`" : "it needs a newer release";
-  throw new StoreOpenError(`${found} and this release works with version ${newest}: ${advice}`);
+  demandUsable(found, ownSchema);
+}
+
+/**
+ * Checks that a release can use a schema.
+ *
+ * @param own - the schema of the release
+ * @throws StoreOpenError when not
+ */
+export function demandUsable(found: SchemaVersion, own: SchemaVersion): void {
+  const problem = schemaProblem(found, own.version);
+  if (problem !== undefined) throw new StoreOpenError(problem);
 }
 
 // The rights that the statements of deletions, of retries and of retention need. The functions are there if records are
@@ -87,9 +88,9 @@ const hasVersionSql = `
   SELECT FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname = 'plantstore_schema'`;
 
-/** Returns the version of the schema; 0 if there is none. */
-export async function versionOf(session: Session, { name, versionTable }: StoreSchema): Promise<number> {
-  if ((await session.query(hasVersionSql, [name])).length === 0) return 0;
-  const [row] = await session.query(`SELECT version FROM ${versionTable}`);
-  return Number(row?.[0] ?? 0);
+/** Returns the version of the schema. */
+export async function versionOf(session: Session, { name, versionTable }: StoreSchema): Promise<SchemaVersion> {
+  if ((await session.query(hasVersionSql, [name])).length === 0) return noSchema;
+  const [row] = await session.query(`SELECT version, oldest_server FROM ${versionTable}`);
+  return row === undefined ? noSchema : { version: Number(row[0]), oldestServer: Number(row[1]) };
 }

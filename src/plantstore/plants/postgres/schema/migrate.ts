@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { schemaAfter, type SchemaVersion } from "../../schema-version.ts";
 import { isCitus } from "../citus/distribute.ts";
 import { beginSql, readCommitted } from "../server/pinned-settings.ts";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
 import { buildIndex, type OnWaiting, runBesideServers, runLocking } from "./beside-servers.ts";
 import { isPostgres } from "./by-day.ts";
-import { checkDatabase, checkSettings, versionOf } from "./check-database.ts";
-import { type Migration, newestVersion } from "./migrations.ts";
+import { checkSettings, demandUsable, versionOf } from "./check-database.ts";
+import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 import { tablesSql } from "./tables.ts";
 
@@ -23,15 +24,16 @@ const allTablesSql = "SELECT FROM pg_catalog.pg_publication WHERE puballtables";
 /** The version of the schema before a migration, and after it. */
 export interface Versions {
   readonly from: number;
+  /** Greater than that of the release if the schema is of a newer one and was left as it is. */
   readonly to: number;
 }
 
 /**
  * Migrates the database to the newest schema, step by step, and returns the versions before and after. A step that
  * fails leaves the version as it was, and is run again by the next attempt. Of several processes that migrate at once,
- * one does it and the others wait.
+ * one does it and the others wait. A newer schema that the release can use is left as it is.
  *
- * @throws StoreOpenError when the schema is newer than this release, or the database is not fit for a store
+ * @throws StoreOpenError when the release cannot use the schema, or the database is not fit for a store
  */
 export async function migrate(sessions: Migrating, onWaiting?: OnWaiting): Promise<Versions> {
   const { session, schema, steps } = sessions;
@@ -40,9 +42,12 @@ export async function migrate(sessions: Migrating, onWaiting?: OnWaiting): Promi
     return await versionOf(session, schema);
   });
   while (await repeatWhileRefused(session, () => takeNextStep(sessions, onWaiting)));
-  const to = newestVersion(steps);
-  await repeatWhileRefused(session, () => checkDatabase(session, schema, { newest: to }));
-  return { from, to };
+  const to = await repeatWhileRefused(session, async () => {
+    await checkSettings(session, schema);
+    return await versionOf(session, schema);
+  });
+  demandUsable(to, schemaAfter(steps));
+  return { from: from.version, to: to.version };
 }
 
 /** What is migrated. */
@@ -59,8 +64,8 @@ export interface Migrating {
 /** Takes the next step, or lets another process take it, and returns whether there may be more. */
 async function takeNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise<boolean> {
   const { session, lock, schema, steps } = migrating;
-  const version = await versionOf(session, schema);
-  if (version >= newestVersion(steps)) return false;
+  const { version } = await versionOf(session, schema);
+  if (version >= schemaAfter(steps).version) return false;
   const step = steps[version - 1];
   try {
     if (step === undefined) await createTables(session, schema);
@@ -69,7 +74,7 @@ async function takeNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promis
   } catch (fault) {
     session.discard();
     // Another process has taken the step, or the server has committed it without knowing.
-    if ((await versionOf(session, schema)) === version) throw fault;
+    if ((await versionOf(session, schema)).version === version) throw fault;
   } finally {
     // Lets the other processes go on.
     lock.discard();
@@ -106,14 +111,17 @@ interface StepToTake {
 }
 
 /** Takes a step under the lock, beside servers, and changes the version after that. */
-async function takeStep({ session, lock, schema }: Migrating, { version, step, onWaiting }: StepToTake): Promise<void> {
+async function takeStep(
+  { session, lock, schema, steps }: Migrating,
+  { version, step, onWaiting }: StepToTake,
+): Promise<void> {
   const { table, index } = step;
   await runBesideServers(session, () => runLocking(session, schema, step.sql), { schema, table }, onWaiting);
   if (index !== undefined) {
     await session.run(endTransactionTimeout(false));
     await buildIndex(session, schema, index);
   }
-  await lock.run(await setVersion(session, schema, version + 1));
+  await lock.run(await setVersion(session, schema, schemaAfter(steps.slice(0, version))));
   await lock.commit();
 }
 
@@ -121,8 +129,12 @@ async function takeStep({ session, lock, schema }: Migrating, { version, step, o
  * Returns the statements that change the version. Where a publication has all tables, PostgreSQL updates none without a
  * key or an identity.
  */
-async function setVersion(session: Session, { versionTable }: StoreSchema, version: number): Promise<string> {
+async function setVersion(
+  session: Session,
+  { versionTable }: StoreSchema,
+  { version, oldestServer }: SchemaVersion,
+): Promise<string> {
   const publishes = (await isPostgres(session)) && (await session.query(allTablesSql)).length > 0;
   const identity = publishes ? `ALTER TABLE ${versionTable} REPLICA IDENTITY FULL; ` : "";
-  return `${identity}UPDATE ${versionTable} SET version = ${version}`;
+  return `${identity}UPDATE ${versionTable} SET version = ${version}, oldest_server = ${oldestServer}`;
 }

@@ -1,5 +1,7 @@
+import { type SchemaVersion, schemaAfter, type SchemaStep } from "../../schema-version.ts";
+
 /** One step to a newer schema, taken while servers of the release before delete plants. */
-export interface Migration {
+export interface Migration extends SchemaStep {
   /**
    * Run in one transaction, to whose `search_path` its names belong, perhaps several times: what it creates, it creates
    * `IF NOT EXISTS`. It may lock its table for a moment.
@@ -26,5 +28,5 @@ export interface Migration {
  */
 export const migrations: readonly Migration[] = [];
 
-/** Returns the version to which all steps lead. */
-export const newestVersion = (steps: readonly Migration[] = migrations): number => steps.length + 1;
+/** The schema of this release. */
+export const ownSchema: SchemaVersion = schemaAfter(migrations);

@@ -60,7 +60,7 @@ const partitionsSql = `
  * @param isByDay - whether deletion records are divided by day, as on PostgreSQL itself
  */
 export const tablesSql = (isByDay: boolean): string => `
-  CREATE TABLE plantstore_schema (version integer NOT NULL);
-  INSERT INTO plantstore_schema (version) VALUES (1);
+  CREATE TABLE plantstore_schema (version integer NOT NULL, oldest_server integer NOT NULL);
+  INSERT INTO plantstore_schema (version, oldest_server) VALUES (1, 1);
   CREATE TABLE plants (id bigint PRIMARY KEY);
   ${isByDay ? partitionsSql : oneTableSql}`;

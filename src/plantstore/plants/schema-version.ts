@@ -1,0 +1,47 @@
+/** The schema that a store has. */
+export interface SchemaVersion {
+  /** Counts the steps that have led to it; 0 where there is no store yet. */
+  readonly version: number;
+  /** The schema version of the oldest release whose servers can use it. */
+  readonly oldestServer: number;
+}
+
+/** What a step to a newer schema means for the servers that use the store. */
+export interface SchemaStep {
+  /** Whether servers of the release before cannot use the result, so that all must be stopped before the step. */
+  readonly breaking?: true;
+}
+
+/** No schema: that of an empty database. */
+export const noSchema: SchemaVersion = { version: 0, oldestServer: 0 };
+
+/** Returns the schema to which a list of steps from version 1 leads. */
+export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
+  const version = steps.length + 1;
+  const isBreaking = steps.at(-1)?.breaking === true;
+  return { version, oldestServer: isBreaking ? version : Math.max(1, version - 1) };
+}
+
+/**
+ * Returns why a release cannot use the schema of a store, and what to do; `undefined` if it can.
+ *
+ * A release uses the schema of its own version and the next one, unless that records that it must not. So its servers
+ * keep deleting while `migrate` of the next release changes the schema under them, and can be started again afterwards.
+ *
+ * @param own - the schema version of the release
+ */
+export function schemaProblem({ version, oldestServer }: SchemaVersion, own: number): string | undefined {
+  if (version === 0) return "there is no plant store in it yet: run `plantstore migrate`";
+  if (version < own) {
+    return (
+      `its schema has version ${version}, and this release accepts versions ${own} and ${own + 1}: ` +
+      "run `plantstore migrate` of this release"
+    );
+  }
+  const oldest = Math.max(oldestServer, version - 1);
+  if (oldest <= own) return undefined;
+  return (
+    `its schema has version ${version}, which requires a release of schema version ${oldest} or newer, ` +
+    `and this release has schema version ${own}: use a newer release`
+  );
+}
