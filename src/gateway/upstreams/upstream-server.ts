@@ -99,7 +99,8 @@ export class UpstreamServer implements Loaded {
     let known = 0;
     let streams = 0;
     for (const { carrier, isKnown, isRetired } of this.#connections) {
-      if (isRetired) continue;
+      // One that ends before it was of use still counts: once it is closed, the back-off begins.
+      if (isRetired && isKnown) continue;
       open++;
       if (!isKnown) continue;
       known++;
