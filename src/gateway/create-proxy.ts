@@ -1,5 +1,5 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import type { ConnectRouter } from "@connectrpc/connect";
+import type { ConnectError, ConnectRouter } from "@connectrpc/connect";
 import { createFaultReporter, type FaultReporter, type Routes, type Server } from "./calls/index.ts";
 import {
   assembleGateway,
@@ -17,6 +17,7 @@ import {
   ProxyTable,
   type ReloadReport,
   typesOf,
+  unknownService,
 } from "./proxy/index.ts";
 
 export type {
@@ -54,8 +55,14 @@ export interface ProxyGateway extends Gateway {
   /** The descriptor sets in use, one for each upstream in their order: comments are in them too. */
   readonly descriptorSets: readonly Uint8Array[];
   /**
+   * Why the descriptors of each upstream could not be read the last time, `undefined` if they could. Those of one that
+   * was never read are empty: its services are not known, and calls of unknown paths fail with `Unavailable`.
+   */
+  readonly descriptorProblems: readonly (string | undefined)[];
+  /**
    * Reads the descriptors again, checks them as at the start, and puts them in use all at once; calls in flight go on by
-   * the old ones. Never rejects: with problems, everything stays as it was.
+   * the old ones. Never rejects: with problems, everything stays as it was, or the upstreams of several that could not be
+   * read do.
    */
   reload(): Promise<ReloadReport>;
 }
@@ -67,6 +74,9 @@ export interface ProxyGateway extends Gateway {
  * a caller is passed on, less what has passed, and a caller that leaves ends the upstream's call. No call is repeated
  * that may have been processed.
  *
+ * Of several upstreams, those that cannot be reached when `"reflection"` asks them do not keep the others from starting:
+ * they are asked again, with a back-off, and are served from then on.
+ *
  * Connects when the first call comes. `drain` and `close` close the connections to upstreams as well.
  *
  * @returns a promise that rejects with an Error that lists every problem of the descriptors and the HTTP rules at once,
@@ -77,10 +87,20 @@ export async function createProxy(options: ProxyOptions): Promise<ProxyGateway> 
   const upstreams = options.upstreams.map((upstream) => new OpenUpstream(upstream, call));
   try {
     const report = createFaultReporter(options.onFault);
-    const compile = (described: readonly Described[]): Routes =>
-      compileProxyRoutes(upstreams, described, options, report);
+    const onUnknownPath = (path: string): ConnectError | undefined => {
+      table.noteUnknownPath(path);
+      return table.isIncomplete ? unknownService() : undefined;
+    };
+    const compile = (described: readonly Described[]): Routes => ({
+      ...compileProxyRoutes(upstreams, described, options, report),
+      onUnknownPath,
+    });
     const table = new ProxyTable(upstreams, compile, report, options);
-    await table.load();
+    await table.load().catch((error: unknown) => {
+      // Nobody is left whom a late reading could serve.
+      table.close();
+      throw error;
+    });
     const server = createNodeServer(options, table.routes, report);
     table.server = server;
     return openProxy(table, server, upstreams, options);
@@ -121,6 +141,9 @@ function openProxy(
     get descriptorSets() {
       return table.descriptorSets;
     },
+    get descriptorProblems() {
+      return table.problems;
+    },
     reload: () => table.reload(),
   };
 }
@@ -144,11 +167,13 @@ function compileProxyRoutes(
     }
   };
   const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(rest.rules ?? [])];
+  // The RPCs of one that could not be read yet are not known: a rule may be of these.
+  const isIncomplete = described.some(({ services }) => services.length === 0);
   return compileNodeRoutes(
     {
       ...options,
       routes: register,
-      rest: { ...rest, rules },
+      rest: { ...rest, rules, ...(isIncomplete && { ignoreUnregistered: true }) },
       jsonOptions: { registry: typesOf(described), ...jsonOptions },
     },
     report,

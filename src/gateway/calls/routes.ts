@@ -78,6 +78,11 @@ export interface Routes {
   readonly prefix: string;
   /** Which pages of other origins may use them; `undefined` if none may. */
   readonly cors: Cors | undefined;
+  /**
+   * Called with a path at which there is nothing. A proxy may lack what is there: an error that it returns takes the
+   * place of "not found", with the status 503 on REST.
+   */
+  readonly onUnknownPath?: (path: string) => ConnectError | undefined;
 }
 
 /** Returns RPCs and endpoints by their paths. */
@@ -104,7 +109,7 @@ function targetOf(endpoint: Endpoint, protocol: Protocol): EndpointTarget {
   return { kind: "endpoint", protocol, rpc: undefined, endpoint, httpMethods: methodsOf(endpoint) };
 }
 
-/** Finds what a request asks for. Pure: depends only on method, target and header. */
+/** Finds what a request asks for. Depends only on method, target and header, and on `onUnknownPath`. */
 export function findTarget(routes: Routes, head: RequestHead): Target {
   const { target } = head;
   const { protocols, prefix } = routes;
@@ -114,14 +119,14 @@ export function findTarget(routes: Routes, head: RequestHead): Target {
   const known = routes.paths.get(fullPath);
   if (known?.kind === "endpoint") return findEndpoint(protocols, known, head);
   if (known !== undefined) return findRpc(protocols, known, head, query);
-  if (!fullPath.startsWith(prefix)) return mismatch(protocols, head, { kind: "not-found" });
+  if (!fullPath.startsWith(prefix)) return notFound(routes, head, fullPath);
   const path = prefix === "" ? fullPath : fullPath.slice(prefix.length);
   for (const protocol of protocols.withPaths) {
     const found = protocol.find(head, path, query);
     if (found === undefined) continue;
-    return "open" in found ? found : mismatch(protocols, head, found);
+    return "open" in found ? found : mismatch(routes, head, found, fullPath);
   }
-  return mismatch(protocols, head, { kind: "not-found" });
+  return notFound(routes, head, fullPath);
 }
 
 function findEndpoint(protocols: Protocols, target: EndpointTarget, head: RequestHead): Target {
@@ -130,12 +135,13 @@ function findEndpoint(protocols: Protocols, target: EndpointTarget, head: Reques
   return methodNotAllowed(protocols, head, undefined, httpMethods.join(", "));
 }
 
-function mismatch(protocols: Protocols, head: RequestHead, found: Mismatch): Unmatched {
+function mismatch(routes: Routes, head: RequestHead, found: Mismatch, path: string): Unmatched {
+  const { protocols } = routes;
   switch (found.kind) {
     case "method-not-allowed":
       return methodNotAllowed(protocols, head, undefined, found.allow);
     case "not-found":
-      return notFound(protocols, head);
+      return notFound(routes, head, path);
     case "malformed": {
       const error = problem("ERR_PATH_INVALID", found.message);
       return { ...unmatched(protocols, head, 400, error), unknown: true };
@@ -154,7 +160,9 @@ function findRpc(protocols: Protocols, rpcPath: RpcPath, head: RequestHead, quer
   return target ?? unsupportedMediaType(protocols, head, rpc);
 }
 
-function notFound(protocols: Protocols, head: RequestHead): Unmatched {
+function notFound({ protocols, onUnknownPath }: Routes, head: RequestHead, path: string): Unmatched {
+  const unavailable = onUnknownPath?.(path);
+  if (unavailable !== undefined) return { ...unmatched(protocols, head, 503, unavailable), unknown: true };
   // To gRPC and Connect, an RPC that does not exist is unimplemented.
   const error =
     claimedBy(protocols, head) === protocols.rest

@@ -3,7 +3,7 @@ import { createSecureContext } from "node:tls";
 import { InputProblem } from "../check/index.ts";
 import { messageOf } from "../errors/index.ts";
 import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
-import { createProbes, drainGracefully, Readiness } from "../health/index.ts";
+import { createProbes, drainGracefully, Readiness, type ServerPart } from "../health/index.ts";
 import { createGateway, type Gateway } from "../index.ts";
 import {
   createMetricsEndpoint,
@@ -76,10 +76,29 @@ class ProxyServer {
           return isReached();
         },
       },
+      ...this.#eachUpstream(),
     });
     this.#docs = settings.hasDocs
       ? createProxyDocs(() => this.#proxy ?? { services: [], descriptorSets: [] }, settings.rest)
       : undefined;
+  }
+
+  /** The parts of readiness for each of several upstreams. */
+  #eachUpstream(): Readonly<Record<string, ServerPart>> {
+    const { upstreams: names, requiresAll } = this.#settings;
+    if (names.length < 2) return {};
+    const problemOf = (at: number): string | undefined =>
+      this.#proxy?.descriptorProblems[at] ?? (this.#upstreams[at]?.ready === false ? "cannot be reached" : undefined);
+    const parts = names.map((name, at): [string, ServerPart] => [
+      `upstream ${name}`,
+      {
+        isOptional: !requiresAll,
+        get problem() {
+          return problemOf(at);
+        },
+      },
+    ]);
+    return Object.fromEntries(parts);
   }
 
   async run(): Promise<number> {
@@ -93,6 +112,7 @@ class ProxyServer {
       admin = await this.#openAdmin();
       this.#proxy = await this.#open(stopped);
       if (this.#proxy === undefined) return 0;
+      this.#complainOfMissing(this.#proxy);
       this.#complainOfRules(this.#proxy);
       if (checks) return this.#report(this.#proxy);
       await this.#listen(this.#proxy);
@@ -184,14 +204,20 @@ class ProxyServer {
   }
 
   #reloaded({ added, removed, problems }: ReloadReport): void {
-    if (problems.length > 0) {
-      this.#terminal.complain(`the descriptors stay as they were: ${problems.join("; ")}`);
-      return;
-    }
+    if (problems.length > 0) this.#log.write(`the descriptors stay as they were: ${problems.join("; ")}`);
+    if (problems.length > 0 && added.length + removed.length === 0) return;
     if (this.#proxy !== undefined) this.#complainOfRules(this.#proxy);
     this.#docs?.renew();
     const changes = [...added.map((name) => `+ ${name}`), ...removed.map((name) => `- ${name}`)];
     this.#terminal.print(["the descriptors are others now", ...changes].join("\n  "));
+  }
+
+  /** Names the upstreams whose descriptors could not be read yet. */
+  #complainOfMissing({ descriptorProblems }: ProxyGateway): void {
+    for (const [at, name] of this.#settings.upstreams.entries()) {
+      const problem = descriptorProblems[at];
+      if (problem !== undefined) this.#log.write(`serves without ${name}: ${problem}`);
+    }
   }
 
   /** Names the rules that are of no RPC: of a service that is not there yet, or misspelled. */
@@ -210,7 +236,7 @@ class ProxyServer {
     const services = proxy.services.map(({ typeName }) => `  ${typeName}`);
     const listed = bindings.map((binding) => `  ${describeBinding(binding)}`);
     this.#terminal.print(["It would serve:", ...services, "", "and over REST:", ...listed].join("\n"));
-    return 0;
+    return proxy.descriptorProblems.every((problem) => problem === undefined) ? 0 : 1;
   }
 }
 

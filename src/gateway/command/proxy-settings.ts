@@ -32,6 +32,7 @@ Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by 
   --cors ORIGIN            lets pages of this origin call; may be repeated; * for all
   --no-docs                without the description at /openapi.json and the page at /docs
   --admin-port NUMBER      serves /livez, /readyz and /metrics on this port of the same address
+  --require-all            /readyz is 503 while any of several upstreams cannot be reached; by default, while all
   --drain-delay-ms NUMBER  how long to keep serving after readiness went off; default ${drainTimesDefault.delayMs}
   --drain-timeout-ms NUMBER
                            how long running calls may take after that; default ${drainTimesDefault.timeoutMs}
@@ -42,7 +43,7 @@ Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by 
   --upstream-name NAME     the name that its certificate must have
 
   --check                  says what would be served instead, or what is wrong
-  --wait                   waits for descriptors that cannot be read yet
+  --wait                   waits for descriptors that cannot be read yet, of all upstreams
   -h, --help               prints this
 
 SIGHUP reads descriptors and certificates again; SIGTERM and SIGINT drain: /readyz is 503 while calls
@@ -68,6 +69,8 @@ export interface ProxySettings {
   readonly cors: CorsOptions | undefined;
   readonly hasDocs: boolean;
   readonly adminPort: number | undefined;
+  /** Whether readiness needs all of several upstreams, rather than any. */
+  readonly requiresAll: boolean;
   readonly drain: DrainTimes;
   readonly checks: boolean;
   readonly waits: boolean;
@@ -109,6 +112,7 @@ export async function readProxySettings(words: readonly string[]): Promise<Proxy
     cors: cors.length === 0 ? undefined : { origins: cors.includes("*") ? "*" : cors },
     hasDocs: values["no-docs"] !== true,
     adminPort: readNumber("admin-port", values["admin-port"], 0, portMax),
+    requiresAll: values["require-all"] === true,
     drain: {
       delayMs: readNumber("drain-delay-ms", values["drain-delay-ms"], 0, drainMsMax) ?? drainTimesDefault.delayMs,
       timeoutMs:
@@ -145,6 +149,7 @@ function parseWords(words: readonly string[]) {
     cors: several,
     "no-docs": flag,
     "admin-port": text,
+    "require-all": flag,
     "drain-delay-ms": text,
     "drain-timeout-ms": text,
     "upstream-ca": text,

@@ -16,14 +16,18 @@ const header = { "content-type": "application/json", "cache-control": "no-store"
 
 /**
  * Creates the probes. `/livez` answers 200 as long as the process can answer; `/readyz` answers 200 while calls may be
- * sent here, else 503 with the obstacles. `/healthz` is the same as `/readyz`, for platforms that know only one path.
+ * sent here, else 503 with the obstacles; both name optional parts that cannot serve as `degraded`. `/healthz` is the same as `/readyz`, for platforms that know only one path.
  */
 export function createProbes(readiness: Readiness): Endpoint[] {
   const live = JSON.stringify({ status: "live" });
   const answerReady: Endpoint["answer"] = () => {
     const obstacles = readiness.obstacles();
-    if (obstacles.length === 0) return { httpStatus: 200, header, body: JSON.stringify({ status: "ready" }) };
-    return { httpStatus: 503, header, body: JSON.stringify({ status: "not ready", obstacles }) };
+    const names = readiness.degraded();
+    const degraded = names.length === 0 ? {} : { degraded: names };
+    if (obstacles.length === 0) {
+      return { httpStatus: 200, header, body: JSON.stringify({ status: "ready", ...degraded }) };
+    }
+    return { httpStatus: 503, header, body: JSON.stringify({ status: "not ready", obstacles, ...degraded }) };
   };
   // Load balancers and orchestrators cannot send a credential.
   return [

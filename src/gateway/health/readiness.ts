@@ -2,6 +2,8 @@
 export interface ServerPart {
   /** Why it cannot serve, for an operator; `undefined` while it can. Must be cheap. */
   readonly problem?: string | undefined;
+  /** Whether the server is ready without it: probes report it as degraded. By default it is not. */
+  readonly isOptional?: boolean;
 }
 
 /**
@@ -34,11 +36,20 @@ export class Readiness {
     return this.draining.aborted ? ["draining", ...names] : names;
   }
 
-  /** Returns why parts of the server cannot serve, for an operator, by their names. */
+  /** Returns why parts of the server that it needs cannot serve, for an operator, by their names. */
   problems(): ReadonlyMap<string, string> {
+    return this.#problemsOf(false);
+  }
+
+  /** Returns the names of parts that cannot serve, and without which it is ready all the same. */
+  degraded(): string[] {
+    return [...this.#problemsOf(true).keys()];
+  }
+
+  #problemsOf(optional: boolean): ReadonlyMap<string, string> {
     const problems = new Map<string, string>();
-    for (const [name, { problem }] of this.#parts) {
-      if (problem !== undefined) problems.set(name, problem);
+    for (const [name, { problem, isOptional = false }] of this.#parts) {
+      if (problem !== undefined && isOptional === optional) problems.set(name, problem);
     }
     return problems;
   }

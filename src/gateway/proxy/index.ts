@@ -11,3 +11,4 @@ export type { ForwardRules } from "./forward-rules.ts";
 export { createServerCodecs, OpaqueMessage } from "./opaque-message.ts";
 export { OpenUpstream, type ProxiedUpstream, typesOf } from "./proxied-upstream.ts";
 export { ProxyTable, type ReloadReport } from "./proxy-table.ts";
+export { unknownService } from "./upstream-errors.ts";

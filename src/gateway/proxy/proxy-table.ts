@@ -1,7 +1,9 @@
-import type { DescService } from "@bufbuild/protobuf";
+import { createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import { type FaultReporter, guardCallback, type Routes, type Server } from "../calls/index.ts";
 import { noBytes } from "../carriers/index.ts";
 import { messageOf, withCode } from "../errors/index.ts";
+import { ConnectBackoff } from "../upstreams/index.ts";
+import { DescriptorReader, isUnreachable } from "./descriptor-reader.ts";
 import type { Described } from "./descriptors.ts";
 import type { OpenUpstream } from "./proxied-upstream.ts";
 
@@ -11,7 +13,10 @@ export interface ReloadReport {
   readonly added: readonly string[];
   /** The RPCs that are not proxied any more. */
   readonly removed: readonly string[];
-  /** Why everything stays as it was; empty if the new descriptors are in use. */
+  /**
+   * Why everything stays as it was, or the upstreams of several whose descriptors could not be read, and stay as they
+   * were; empty if all new descriptors are in use.
+   */
   readonly problems: readonly string[];
 }
 
@@ -20,18 +25,32 @@ interface ProxyTableOptions {
   readonly onReload?: (report: ReloadReport) => void;
 }
 
+/** Milliseconds that the descriptors of one of several upstreams may hold up the others. 5 s: most need one round trip. */
+const slowReadMs = 5_000;
+
+/** Milliseconds at least between two reloads because of unknown RPCs: anybody can ask for one. 5 s. */
+const unknownRpcGapMs = 5_000;
+
 /** The services that are proxied, and the {@link Routes} to them, which a reload replaces as a whole. */
 export class ProxyTable {
   /** The server whose routes a reload replaces; calls in flight keep their target. */
   server: Server | undefined;
   services: readonly DescService[] = [];
-  /** What the services were read from, for each upstream. */
+  /** What the services were read from, for each upstream; empty for one that could not be read yet. */
   descriptorSets: readonly Uint8Array[] = [];
+  /** Why each upstream could not be read the last time; `undefined` if it could. */
+  problems: readonly (string | undefined)[] = [];
   readonly #upstreams: readonly OpenUpstream[];
+  readonly #readers: readonly DescriptorReader[];
   readonly #compileRoutes: (described: readonly Described[]) => Routes;
   readonly #report: FaultReporter;
   readonly #options: ProxyTableOptions;
   readonly #closing = new AbortController();
+  /** Of upstreams whose descriptors could not be read yet. */
+  readonly #backoff = new ConnectBackoff();
+  #retry: NodeJS.Timeout | undefined;
+  #packages: ReadonlySet<string> = new Set();
+  #unknownAtMs = Number.NEGATIVE_INFINITY;
   #routes: Routes | undefined;
   #running: Promise<unknown> = Promise.resolve();
   /** The reload that has not begun. */
@@ -44,6 +63,13 @@ export class ProxyTable {
     options: ProxyTableOptions,
   ) {
     this.#upstreams = upstreams;
+    this.#readers = upstreams.map(
+      (upstream) =>
+        new DescriptorReader(
+          (signal) => upstream.readDescriptors(signal),
+          () => void this.reload(),
+        ),
+    );
     this.#compileRoutes = compileRoutes;
     this.#report = report;
     this.#options = options;
@@ -55,24 +81,35 @@ export class ProxyTable {
     return this.#routes;
   }
 
+  /** Whether the descriptors of an upstream could not be read yet: a path that is unknown may be its. */
+  get isIncomplete(): boolean {
+    return this.descriptorSets.some(({ byteLength }) => byteLength === 0);
+  }
+
   /**
-   * Reads the descriptors and puts them in use.
+   * Reads the descriptors and puts them in use. Of several upstreams, those that cannot be read keep what they had; at
+   * the start, it is enough that some can, and the others cannot be reached: these are tried again, with a back-off.
    *
    * @returns whether they are others than before; rejects if they cannot be used, and then changes nothing
    */
   async load(): Promise<boolean> {
-    const sets = await Promise.all(this.#upstreams.map((upstream) => upstream.readDescriptors(this.#closing.signal)));
+    const begunAtMs = performance.now();
+    const limitMs = this.#upstreams.length > 1 ? slowReadMs : Number.POSITIVE_INFINITY;
+    const { signal } = this.#closing;
+    const read = await Promise.all(this.#readers.map((reader) => reader.read(signal, limitMs)));
     // A source of the program's own may know of no signal.
-    this.#closing.signal.throwIfAborted();
-    const isSame = (set: Uint8Array, at: number): boolean =>
-      Buffer.compare(set, this.descriptorSets[at] ?? noBytes) === 0;
-    if (this.#routes !== undefined && sets.every(isSame)) return false;
-    const described = this.#describe(sets);
-    this.#routes = this.#compileRoutes(described);
-    if (this.server !== undefined) this.server.routes = this.#routes;
-    this.services = described.flatMap(({ services }) => services);
-    this.descriptorSets = sets;
-    return true;
+    signal.throwIfAborted();
+    const errors = read.filter((each) => each instanceof Error);
+    const fatal = errors.length === read.length ? errors[0] : errors.find((error) => !isUnreachable(error));
+    if (fatal !== undefined && this.#routes === undefined) throw fatal;
+    const before = this.descriptorSets;
+    const sets = read.map((each, at) => (each instanceof Error ? (before[at] ?? noBytes) : each));
+    const isSame =
+      this.#routes !== undefined && sets.every((set, at) => Buffer.compare(set, before[at] ?? noBytes) === 0);
+    if (!isSame) this.#use(sets, this.#describe(sets));
+    this.problems = read.map((each) => (each instanceof Error ? messageOf(each) : undefined));
+    this.#retryIfIncomplete(begunAtMs);
+    return !isSame;
   }
 
   /** Reloads once whatever reload is under way is done. Never rejects. */
@@ -86,17 +123,51 @@ export class ProxyTable {
     return this.#next;
   }
 
+  /** Reloads, but not too often, if a path that no route has could be that of a new RPC of a known package. */
+  noteUnknownPath(path: string): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#unknownAtMs < unknownRpcGapMs) return;
+    const name = packageIn(path);
+    if (name === undefined || !this.#packages.has(name)) return;
+    this.#unknownAtMs = nowMs;
+    void this.reload();
+  }
+
   /** Gives up a reload that is under way. */
   close(): void {
+    clearTimeout(this.#retry);
     this.#closing.abort();
+  }
+
+  #use(sets: readonly Uint8Array[], described: readonly Described[]): void {
+    // First, as the routes may depend on it; what is compiled may not be usable.
+    const before = this.descriptorSets;
+    this.descriptorSets = sets;
+    try {
+      this.#routes = this.#compileRoutes(described);
+    } catch (error) {
+      this.descriptorSets = before;
+      throw error;
+    }
+    if (this.server !== undefined) this.server.routes = this.#routes;
+    this.services = described.flatMap(({ services }) => services);
+    this.#packages = new Set(this.services.map(({ file }) => file.proto.package));
+  }
+
+  #retryIfIncomplete(begunAtMs: number): void {
+    clearTimeout(this.#retry);
+    if (!this.isIncomplete) return this.#backoff.succeeded();
+    const untilMs = this.#backoff.failed(begunAtMs);
+    this.#retry = setTimeout(() => void this.reload(), Math.max(0, untilMs - performance.now())).unref();
   }
 
   async #reload(): Promise<ReloadReport> {
     const before = proceduresOf(this.services);
-    let isTold = true;
+    let isChanged = false;
     let problems: readonly string[] = [];
     try {
-      isTold = await this.load();
+      isChanged = await this.load();
+      problems = this.problems.flatMap((problem) => problem?.split("\n") ?? []);
     } catch (error) {
       problems = linesOf(error);
     }
@@ -105,7 +176,7 @@ export class ProxyTable {
     const removed = [...before].filter((name) => !after.has(name));
     const report = { added, removed, problems };
     // Nobody may wait for the reload, and what is proxied does not depend on it.
-    if (isTold) guardCallback("onReload", this.#options.onReload, this.#report)?.(report);
+    if (isChanged || problems.length > 0) guardCallback("onReload", this.#options.onReload, this.#report)?.(report);
     return report;
   }
 
@@ -114,8 +185,9 @@ export class ProxyTable {
     const problems: string[] = [];
     const described: Described[] = [];
     for (const [at, upstream] of this.#upstreams.entries()) {
+      const set = sets[at] ?? noBytes;
       try {
-        described.push(upstream.describe(sets[at] ?? noBytes));
+        described.push(set.byteLength === 0 && this.#upstreams.length > 1 ? nothing : upstream.describe(set));
       } catch (error) {
         problems.push(...linesOf(error).map((line) => `${upstream.connections.authority}: ${line}`));
       }
@@ -126,6 +198,18 @@ export class ProxyTable {
     if (problems.length > 0) throw withCode(new Error(problems.join("\n")), "ERR_DESCRIPTORS");
     return described;
   }
+}
+
+/** What is known of an upstream whose descriptors could not be read yet. */
+const nothing: Described = { services: [], types: createFileRegistry() };
+
+/** Returns the package in a path that ends with `/package.Service/Method`, as far as slashes and dots tell. */
+function packageIn(path: string): string | undefined {
+  const slash = path.lastIndexOf("/");
+  const start = slash <= 0 ? -1 : path.lastIndexOf("/", slash - 1);
+  if (start < 0) return undefined;
+  const service = path.slice(start + 1, slash);
+  return service.slice(0, Math.max(0, service.lastIndexOf(".")));
 }
 
 function proceduresOf(services: readonly DescService[]): ReadonlySet<string> {

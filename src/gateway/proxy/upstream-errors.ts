@@ -16,9 +16,18 @@ export function errorOnTheWay(error: ConnectError): ConnectError {
   if (code === Code.DeadlineExceeded) return problem("ERR_DEADLINE_EXCEEDED", rawMessage, { cause: error });
   // Whatever code gRPC prescribes for the failure, such as Internal for a reset stream.
   if (code !== Code.Unavailable) return problem("ERR_UPSTREAM_ANSWER", rawMessage, { code, cause: error });
-  const unavailable = problem("ERR_UPSTREAM_UNAVAILABLE", "the service is not available", { cause: error });
-  unavailable.metadata.set("retry-after", retryAfterSeconds);
-  return unavailable;
+  return unavailable("the service is not available", error);
+}
+
+/** Returns the error for a path that may be that of an upstream whose descriptors could not be read yet. */
+export function unknownService(): ConnectError {
+  return unavailable("the service is not available: it is not known yet what it offers");
+}
+
+function unavailable(message: string, cause?: ConnectError): ConnectError {
+  const error = problem("ERR_UPSTREAM_UNAVAILABLE", message, { cause });
+  error.metadata.set("retry-after", retryAfterSeconds);
+  return error;
 }
 
 /** Returns the error for an answer that is complete, and not as the RPC has it. */

@@ -5,6 +5,7 @@
  * An `Upstream` keeps an `UpstreamServer` for each address of its `AddressBook`, and that an `UpstreamConnection` for each
  * socket. Calls that find no room wait in the upstream, for whichever server has some first.
  */
+export { ConnectBackoff } from "./connect-backoff.ts";
 export { type UpstreamTls } from "./open-socket.ts";
 export { requireRange } from "./require-range.ts";
 export type { Caller, RefusalReason } from "./call-queue.ts";

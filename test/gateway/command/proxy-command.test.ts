@@ -462,6 +462,49 @@ test("--check tells of an authority that cannot be read, after others that can",
   });
 });
 
+describe("one of two upstreams that cannot be reached", () => {
+  const missing = "http://127.0.0.1:1";
+  const words = (upstream: Upstream, ...more: readonly string[]): readonly string[] => [
+    "--upstream",
+    missing,
+    "--upstream",
+    `http://${upstream.address}`,
+    "--reflection",
+    ...more,
+  ];
+  const degraded = [`upstream ${missing}`];
+
+  test.each([
+    { option: [], ready: { status: 200, body: { status: "ready", degraded } } },
+    { option: ["--require-all"], ready: { status: 503, body: { status: "not ready", obstacles: degraded } } },
+  ])("is named by /readyz with $option, while the other is served", async ({ option, ready }) => {
+    await using upstream = await startUpstream();
+    await using running = proxy(...words(upstream, "--admin-port", "0", ...option));
+    const url = await running.serving;
+    expect((await get(`${url}/sensors/4/reading`)).status).toBe(200);
+    expect((await get(`${url}/nothing`)).status).toBe(503);
+    const admin = await running.url(/^health and metrics at (\S+)/);
+    const { status, body } = await get(`${admin}/readyz`);
+    expect({ status, body: JSON.parse(body) as unknown }).toEqual(ready);
+    expect((await get(`${admin}/metrics`)).body).toContain(`gateway_upstream_connections{upstream="${missing}"} 0`);
+    expect(running.complaints[0]).toMatch(
+      /^serves without http:\/\/127\.0\.0\.1:1: 127\.0\.0\.1:1: its reflection fails: \[unavailable\] cannot connect/,
+    );
+    // It is tried again, and is complained of once in ten seconds.
+    await expect.poll(() => running.complaints.length, { timeout: 10_000 }).toBe(2);
+    await pause(2_500);
+    expect(running.complaints[1]).toMatch(/^the descriptors stay as they were: 127\.0\.0\.1:1: its reflection fails/);
+    expect(running.complaints).toHaveLength(2);
+  });
+
+  test("fails --check, which prints what the other has", async () => {
+    await using upstream = await startUpstream();
+    const { exitCode, printed, complaint } = await run(...words(upstream, "--check"));
+    expect([exitCode, printed]).toEqual([1, expect.stringContaining("greenhouse.v1.GreenhouseService.GetReading")]);
+    expect(complaint).toContain(`serves without ${missing}: `);
+  });
+});
+
 test("--check says what would be served, or why nothing would", async () => {
   await using upstream = await startUpstream();
   const words = ["--upstream", `http://${upstream.address}`, "--reflection", "--check", "--admin-port", "0"];

@@ -7,6 +7,9 @@ const healthy = new Readiness({});
 const draining = new Readiness({});
 draining.startDraining();
 const broken = new Readiness({ store: { problem: "/var/lib/plants.db: disk full" } });
+const mirror = { problem: "10.0.0.7 does not respond", isOptional: true };
+const degraded = new Readiness({ mirror });
+const brokenAndDegraded = new Readiness({ mirror, store: { problem: "disk full" } });
 
 test.each([
   ["/livez is 200 while all is well", "/livez", healthy, 200, { status: "live" }],
@@ -20,6 +23,20 @@ test.each([
     broken,
     503,
     { status: "not ready", obstacles: ["store"] },
+  ],
+  [
+    "/readyz is 200 without an optional part, which it names",
+    "/readyz",
+    degraded,
+    200,
+    { status: "ready", degraded: ["mirror"] },
+  ],
+  [
+    "/readyz names optional parts next to obstacles",
+    "/readyz",
+    brokenAndDegraded,
+    503,
+    { status: "not ready", obstacles: ["store"], degraded: ["mirror"] },
   ],
   ["/healthz says what /readyz says", "/healthz", broken, 503, { status: "not ready", obstacles: ["store"] }],
 ])("%s", async (_, path, readiness, httpStatus, body) => {

@@ -30,6 +30,14 @@ test.each([
   expect(readiness.obstacles()).toEqual(want);
 });
 
+test("an optional part that cannot serve is degraded, and no obstacle", () => {
+  const optional = { ...unwell, isOptional: true };
+  const readiness = new Readiness({ keys: unwell, mirror: optional, other: { isOptional: true } });
+  expect(readiness.obstacles()).toEqual(["keys"]);
+  expect([...readiness.problems().keys()]).toEqual(["keys"]);
+  expect(readiness.degraded()).toEqual(["mirror"]);
+});
+
 test("a part that gets well again is ready again", () => {
   const store: { problem: string | undefined } = { problem: "disk full" };
   const readiness = new Readiness({ store });
