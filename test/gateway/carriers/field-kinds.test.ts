@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import * as fieldKinds from "../../../src/gateway/carriers/field-kinds.ts";
 import {
   type FieldName,
   notAdded,
@@ -53,5 +54,12 @@ const cases: Readonly<Record<FieldName, string>> = {
 
 test.each(Object.entries(cases))("the rules that concern the field %s are pinned", (name, marks) => {
   const concerned = rules.filter(([, names]) => names.has(name)).map(([rule]) => rule);
+  // Otherwise the table need not have it.
+  expect(concerned).not.toEqual([]);
   expect(concerned).toEqual(rules.filter((_, at) => marks[at] === "x").map(([rule]) => rule));
+});
+
+test("every rule about header fields has a column in the table", () => {
+  const declared = Object.entries(fieldKinds).flatMap(([name, value]) => (value instanceof Set ? [name] : []));
+  expect(declared.toSorted()).toEqual(rules.map(([rule]) => rule).toSorted());
 });
