@@ -8,6 +8,7 @@ import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../.
 import { encodeEnvelope } from "../../support/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../support/gateway/greenhouse.ts";
 import { KeptConnections } from "../../support/gateway/kept-connections.ts";
+import { wireFormats } from "../../support/gateway/wire-format.ts";
 
 // What each protocol responds with in the same situations, byte for byte. A new protocol does not compile without its
 // cases.
@@ -226,6 +227,11 @@ describe("every protocol", () => {
   test("has cases here", () => {
     const { protocols } = compileRoutes({ routes: () => {} }, { compressions: [] }, () => {});
     expect(protocols.all.map(({ name }) => name).toSorted()).toEqual(Object.keys(protocolCases).toSorted());
+  });
+
+  test("has a wire format, with which the contract of the plant store is tested", () => {
+    const inContract = new Set(Object.values(wireFormats).map(({ protocol }) => protocol));
+    expect([...inContract].toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });
 
   test.each(cases)(
