@@ -4,6 +4,7 @@ import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
 import { defaultLimits, defaultReadMaxBytes } from "../../src/gateway/carriers/limits.ts";
 import { isSince } from "../support/peer-version.ts";
+import { sourceFiles } from "../support/source-files.ts";
 
 // The tables of options in docs/gateway.md, both ways: each has its row, and each row its option.
 
@@ -42,6 +43,8 @@ const options = declared.flatMap(({ file, type, prefix }) => {
   return names.map((name) => `${prefix}${name}`).filter((name) => !elsewhere.has(name));
 });
 
+const serviceOptions = optionsOf("src/gateway/rest/rest-options.ts", "RestServiceOptions");
+
 /** The rows of the tables: what is in the first cell, and the default. */
 const rows = new Map(
   [...section.matchAll(/^\| (`.+?`) \| (.*?) \|/gm)].flatMap(([, names = "", fallback = ""]) =>
@@ -56,13 +59,23 @@ test.each(options)("the guide has a row for the option %s", (option) => {
 test("docs/rest-options.md has a row for each option of a service, and no others", () => {
   const page = readFileSync(join(root, "docs/rest-options.md"), "utf8");
   const listed = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
-  const declaredNames = optionsOf("src/gateway/rest/rest-options.ts", "RestServiceOptions");
-  expect([listed.length, new Set(listed)]).toEqual([declaredNames.length, new Set(declaredNames)]);
+  expect(listed.toSorted()).toEqual(serviceOptions.toSorted());
 });
 
 test("the guide has no row for an option that there is not", () => {
   const newer = isSince("@connectrpc/connect", "2.2") ? [] : ["requestGate"];
   expect([...rows.keys()].filter((name) => !options.includes(name))).toEqual(newer);
+});
+
+/** The tests of the gateway, and the examples, which tests run. */
+const tests = ["test/gateway", "examples"]
+  .flatMap((folder) => sourceFiles(join(root, folder)).map((file) => readFileSync(join(root, folder, file), "utf8")))
+  .join("\n");
+
+// Otherwise an option that nothing reads would pass.
+test.each([...options, ...serviceOptions])("a test sets the option %s", (option) => {
+  const name = option.slice(option.lastIndexOf(".") + 1);
+  expect(tests).toMatch(new RegExp(`\\b${name}(?::|\\(|,| \\})`));
 });
 
 const units = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, s: 1000, min: 60_000 } as const;

@@ -58,3 +58,20 @@ test.each([{ name: "where nothing was" }, { name: "where one was left behind" }]
     server.close();
   },
 );
+
+describe("a port that another server listens on", () => {
+  test.each([
+    { name: "is shared with reusePort", reusePort: true, want: "shared" },
+    { name: "is refused without it", reusePort: false, want: "EADDRINUSE" },
+  ])("$name", async ({ reusePort, want }) => {
+    const [first, second] = [createServer(), createServer()];
+    const { port } = await bind(first, { reusePort });
+    const outcome = await bind(second, { port, reusePort }).then(
+      () => "shared",
+      (error: unknown) => (error instanceof Error && "code" in error ? error.code : error),
+    );
+    first.close();
+    second.close();
+    expect(outcome).toBe(want);
+  });
+});
