@@ -8,7 +8,7 @@ export { compileRoutes, createServer, type Platform, type ServingOptions } from 
 export type { CorsOptions } from "./cors.ts";
 export type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
 export { requestOf } from "./create-rpcs.ts";
-export { findTarget, type Routes, type Target } from "./routes.ts";
+export { findTarget, type Routes, type Target, unmatched } from "./routes.ts";
 export { refuseProblem } from "./refuse.ts";
 export { serve } from "./serve.ts";
 export type { Server } from "./server.ts";

@@ -10,7 +10,16 @@ import {
   startDeadline,
 } from "../carriers/index.ts";
 import { type Failure, problem } from "../errors/index.ts";
-import { goneAway, httpError, type LazyHeaders, type Rpc, type ProtocolName, type Wire } from "../protocols/index.ts";
+import {
+  goneAway,
+  httpError,
+  type LazyHeaders,
+  type Protocol,
+  type ProtocolName,
+  type Refusal,
+  type Rpc,
+  type Wire,
+} from "../protocols/index.ts";
 import { httpStatusOf } from "../rest/index.ts";
 import type { Client } from "../trusted-proxies/index.ts";
 import { Answered } from "./answered.ts";
@@ -235,7 +244,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     if (this.done) return;
     const error = toConnectError(thrown, requestFailed);
     const call = this.#call;
-    if (call === undefined) return this.refuse(error, httpStatusOf(error), []);
+    if (call === undefined) return this.#refuseAsked(error);
     this.#end(error);
     this.#reportError(error);
     // The error cannot be written, for example because its details do not serialize.
@@ -265,14 +274,20 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
       .finally(stop);
   }
 
-  /** Ends a request that is not a call, and responds with an error. */
-  refuse(error: ConnectError, httpStatus: number, fields: readonly string[]): void {
+  /** Ends a request before it is a call, with an error in the protocol that it looks like. */
+  #refuseAsked(error: ConnectError): void {
     const { target } = this;
+    const { protocol, rpc } = target;
+    const call = target.kind === "unary" || target.kind === "stream" ? target : undefined;
+    this.refuse(protocol, { error, httpStatus: httpStatusOf(error), fields: [], rpc, target: call });
+  }
+
+  /** Ends a request that is not a call, and responds with an error. */
+  refuse(protocol: Protocol, refusal: Refusal): void {
+    const { error } = refusal;
     this.done = true;
     this.#reportError(error);
-    const isCall = target.kind === "unary" || target.kind === "stream";
-    const refusal = { error, httpStatus, fields, rpc: target.rpc, target: isCall ? target : undefined };
-    refuse(this.#server, this.#exchange, target.protocol, refusal, (fault, failure) => this.report(fault, failure));
+    refuse(this.#exchange, protocol, refusal, (fault, failure) => this.report(fault, failure));
     this.#settled(error);
   }
 

@@ -9,11 +9,12 @@ import {
   type Rpc,
   type Protocol,
   type Protocols,
+  type Refusal,
   type RequestHead,
   normalizeContentType,
 } from "../protocols/index.ts";
 import { quote } from "../json/index.ts";
-import { curlHint } from "../rest/index.ts";
+import { curlHint, httpStatusOf } from "../rest/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Endpoint, methodsOf, serverEndpoint } from "./endpoint.ts";
 
@@ -30,18 +31,18 @@ export interface EndpointTarget {
   readonly httpMethods: readonly string[];
 }
 
-/** A request that matches no RPC, and the error to respond with once it is admitted. */
+/** A request that becomes no call, and how to respond to it once it is admitted. */
 export interface Unmatched {
   readonly kind: "unmatched";
-  /** The protocol of the response. */
+  /** The protocol that the request looks like, in which a refusal of `admit` is written. */
   readonly protocol: Protocol;
-  readonly httpStatus: number;
-  readonly error: ConnectError;
+  /** The protocol that writes {@link refusal}. */
+  readonly responder: Protocol;
+  readonly refusal: Refusal;
   /** The RPC at this path, if only the method or the content type was wrong. */
   readonly rpc: Rpc | undefined;
   /** Whether nothing at all is known at this path: a `fallback` may take the request. */
   readonly unknown: boolean;
-  readonly fields: HeaderFields;
   readonly pathTemplate: undefined;
 }
 
@@ -142,10 +143,8 @@ function mismatch(routes: Routes, head: RequestHead, found: Mismatch, path: stri
       return methodNotAllowed(protocols, head, undefined, found.allow);
     case "not-found":
       return notFound(routes, head, path);
-    case "malformed": {
-      const error = problem("ERR_PATH_INVALID", found.message);
-      return { ...unmatched(protocols, head, 400, error), unknown: true };
-    }
+    case "malformed":
+      return { ...unmatched(claimedBy(protocols, head), problem("ERR_PATH_INVALID", found.message)), unknown: true };
   }
 }
 
@@ -157,33 +156,46 @@ function findRpc(protocols: Protocols, rpcPath: RpcPath, head: RequestHead, quer
   }
   const isGet = head.httpMethod === "GET" && rpc.kind === "unary";
   const target = isGet ? protocols.ofGet?.targetOfGet(rpc, query) : rpcPath.find(head.common.contentType ?? "");
-  return target ?? unsupportedMediaType(protocols, head, rpc);
+  if (target !== undefined) return target;
+  return unsupportedMediaType(protocols, head, rpc, isGet);
+}
+
+function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc, isGet: boolean): Unmatched {
+  const error = isGet ? encodingError(rpc) : contentTypeError(head.common.contentType, rpc);
+  const protocol = claimedBy(protocols, head);
+  // A protocol in which this RPC is not served does not respond either.
+  const isServed = [...protocol.targetsOf(rpc)].length > 0;
+  return { ...unmatched(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
 }
 
 function notFound({ protocols, onUnknownPath }: Routes, head: RequestHead, path: string): Unmatched {
+  const protocol = claimedBy(protocols, head);
   const unavailable = onUnknownPath?.(path);
-  if (unavailable !== undefined) return { ...unmatched(protocols, head, 503, unavailable), unknown: true };
+  if (unavailable !== undefined) return { ...unmatched(protocol, unavailable), unknown: true };
   // To gRPC and Connect, an RPC that does not exist is unimplemented.
   const error =
-    claimedBy(protocols, head) === protocols.rest
+    protocol === protocols.rest
       ? problem("ERR_NO_ROUTE", "there is nothing at this path")
-      : problem("ERR_NO_ROUTE", "there is nothing at this path", { code: Code.Unimplemented });
-  return { ...unmatched(protocols, head, 404, error), unknown: true };
+      : problem("ERR_NO_ROUTE", "there is nothing at this path", { code: Code.Unimplemented, httpStatus: 404 });
+  return { ...unmatched(protocol, error), unknown: true };
 }
 
 function methodNotAllowed(protocols: Protocols, head: RequestHead, rpc: Rpc | undefined, allow: string): Unmatched {
   const { httpMethod } = head;
   const shown = httpMethod.length <= shownMethodMax ? httpMethod : "this method";
   const error = problem("ERR_METHOD_NOT_ALLOWED", `${shown} is not allowed here`);
-  // RFC 9110 §15.5.6: a 405 must carry Allow.
-  return { ...unmatched(protocols, head, 405, error), rpc, fields: ["allow", allow] };
+  const protocol = claimedBy(protocols, head);
+  // A wrong method is an error of HTTP: a protocol without HTTP statuses has no response for it.
+  const responder = protocol.hasHttpStatus ? protocol : protocols.rest;
+  // RFC 9110 §15.5.6: a 405 must carry Allow. It is about no RPC, even where there is one at the path.
+  return { ...unmatched(protocol, error, undefined, ["allow", allow]), responder, rpc };
 }
 
 /** Characters of the longest method that an error repeats: HTTP/2 lets one fill the whole header. */
 const shownMethodMax = 32;
 
-function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc): Unmatched {
-  return { ...unmatched(protocols, head, 415, contentTypeError(head.common.contentType, rpc)), rpc };
+function encodingError({ codecs }: Rpc): ConnectError {
+  return problem("ERR_CONTENT_TYPE", `the parameter encoding must be one of ${[...codecs.keys()].join(", ")}`);
 }
 
 function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectError {
@@ -192,11 +204,18 @@ function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectErr
   return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not supported${hint}`);
 }
 
-function unmatched(protocols: Protocols, head: RequestHead, httpStatus: number, error: ConnectError): Unmatched {
-  const protocol = claimedBy(protocols, head);
-  const nothing = { rpc: undefined, unknown: false, fields: [], pathTemplate: undefined };
-  return { kind: "unmatched", protocol, httpStatus, error, ...nothing };
+/** Returns the target of a request that becomes no call, and gets an error of this protocol. */
+export function unmatched(
+  protocol: Protocol,
+  error: ConnectError,
+  rpc?: Rpc,
+  fields: HeaderFields = noFields,
+): Unmatched {
+  const refusal = { error, httpStatus: httpStatusOf(error), fields, rpc, target: undefined };
+  return { kind: "unmatched", protocol, responder: protocol, refusal, rpc, unknown: false, pathTemplate: undefined };
 }
+
+const noFields: HeaderFields = [];
 
 /**
  * A read-only map by path. Clients choose which path is looked up, and most are absent.

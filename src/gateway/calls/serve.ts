@@ -75,7 +75,7 @@ function open(request: ServedRequest): void {
   const { target } = request;
   switch (target.kind) {
     case "unmatched":
-      return request.refuse(target.error, target.httpStatus, target.fields);
+      return request.refuse(target.responder, target.refusal);
     case "endpoint":
       return serveEndpoint(request, target.endpoint);
     case "body":

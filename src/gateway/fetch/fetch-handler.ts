@@ -1,6 +1,6 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { problem } from "../errors/index.ts";
-import { findTarget, refuseProblem, serve, type Server, type Target } from "../calls/index.ts";
+import { findTarget, refuseProblem, serve, type Server, type Target, unmatched } from "../calls/index.ts";
 import {
   bodyWasRead,
   headerTooLarge,
@@ -57,8 +57,5 @@ function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: 
 function withoutGrpc(target: Target, { routes }: Server): Target {
   if (target.protocol.name !== "grpc" || target.kind === "unmatched") return target;
   const error = problem("ERR_CONTENT_TYPE", "gRPC cannot be served here, gRPC-Web can");
-  const { rest: protocol } = routes.protocols;
-  const { rpc } = target;
-  const nothing = { unknown: false, fields: [], pathTemplate: undefined };
-  return { kind: "unmatched", protocol, httpStatus: 415, error, rpc, ...nothing };
+  return unmatched(routes.protocols.rest, error, target.rpc);
 }

@@ -10,8 +10,7 @@ export function createProtocols(parts: ProtocolParts): Protocols {
   // In the order in which they are asked whether they claim a request: REST claims all that no other does.
   const byName: Readonly<Record<ProtocolName, Protocol>> = { "grpc-web": grpcWeb, grpc, connect, rest };
   const all = Object.values(byName);
-  const { isDefault: hasDefaultErrors } = parts.writeErrorRecord;
-  return { all, rest, ofGet: all.find(hasTargetsOfGet), withPaths: all.filter(hasPaths), hasDefaultErrors };
+  return { all, rest, ofGet: all.find(hasTargetsOfGet), withPaths: all.filter(hasPaths) };
 }
 
 /** The protocols of a gateway. */
@@ -23,8 +22,6 @@ export interface Protocols {
   readonly ofGet: WithGet | undefined;
   /** Those that have paths of their own. */
   readonly withPaths: readonly WithPaths[];
-  /** Whether errors of REST have their default form. */
-  readonly hasDefaultErrors: boolean;
 }
 
 type WithGet = Protocol & Required<Pick<Protocol, "targetOfGet">>;

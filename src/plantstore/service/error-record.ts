@@ -1,7 +1,12 @@
-import type { ErrorRecordPolicy } from "@plantstore/gateway";
+import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@plantstore/gateway";
 
-// Statuses of requests that match no operation (404, 405) or fail before matching (414, 431); proxies rely on them.
-const statusesWithoutOperation: ReadonlySet<number> = new Set([404, 405, 414, 431]);
+/** Errors of requests that match no operation, or fail before matching. They keep their status: proxies rely on it. */
+const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayErrorCode>([
+  "ERR_NO_ROUTE",
+  "ERR_METHOD_NOT_ALLOWED",
+  "ERR_URL_TOO_LONG",
+  "ERR_HEADER_TOO_LARGE",
+]);
 
 /**
  * Returns the error record of the plant store, `{"error": int32, "message": string}`, and its HTTP status. Both members
@@ -10,7 +15,7 @@ const statusesWithoutOperation: ReadonlySet<number> = new Set([404, 405, 414, 43
  * The specification has a single status for everything that goes wrong with an operation: 400. A request that matches
  * no operation keeps its usual status.
  */
-export const errorRecord: ErrorRecordPolicy = (error, failure) => {
-  const keepsStatus = failure.procedure === undefined && statusesWithoutOperation.has(failure.httpStatus);
-  return { httpStatus: keepsStatus ? failure.httpStatus : 400, body: { error: error.code, message: error.rawMessage } };
-};
+export const errorRecord: ErrorRecordPolicy = (error, { httpStatus }) => ({
+  httpStatus: errorsWithoutOperation.has(errorCodeOf(error)) ? httpStatus : 400,
+  body: { error: error.code, message: error.rawMessage },
+});

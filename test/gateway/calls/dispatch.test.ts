@@ -335,34 +335,6 @@ describe("an error that another server answered", () => {
   });
 });
 
-const form = "application/x-www-form-urlencoded";
-const notSupported = `the content type "${form}" is not supported`;
-
-test.each([
-  {
-    asks: "an RPC with what curl sends by -d",
-    contentType: form,
-    message: `${notSupported}; curl sends JSON with --json`,
-  },
-  // To a stream, curl's JSON is no help.
-  { asks: "a stream with that", contentType: form, procedure: recordReadingsProcedure, message: notSupported },
-  { asks: "an RPC with no type", message: "the content type is missing" },
-  { asks: "an RPC by GET", httpMethod: "GET", procedure: getReadingProcedure, message: undefined },
-  { asks: "an RPC with any other type", contentType: "text/plain", message: undefined },
-  { asks: "an RPC with a form, by PUT", httpMethod: "PUT", contentType: form, httpStatus: 405, message: undefined },
-])("to a person who asks $asks, the answer is $message", async (row) => {
-  const { contentType, message, procedure = waterBedProcedure, httpMethod = "POST", httpStatus = 415 } = row;
-  await using greenhouse = await startGreenhouse({});
-  const header: readonly Field[] = contentType === undefined ? [] : [["content-type", contentType]];
-  for (const version of versionsBy.own) {
-    const request = { httpMethod, path: procedure, header, body: Buffer.from("{}") };
-    const answer = await exchange(greenhouse.address, version, request);
-    expect(answer.httpStatus).toBe(httpStatus);
-    if (message === undefined) expect(answer.body.length).toBe(0);
-    else expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument, message });
-  }
-});
-
 test("onRequest is told which requests are of streams", async () => {
   const seen: boolean[] = [];
   const selector = "greenhouse.v1.GreenhouseService.RecordReadings";

@@ -115,7 +115,11 @@ describe("an RPC over Fetch", () => {
   });
 
   test.each([
-    { why: "with nothing else", options: {}, body: "" },
+    {
+      why: "with the default error record",
+      options: {},
+      body: '{"code":3,"status":"INVALID_ARGUMENT","message":"gRPC cannot be served here, gRPC-Web can","details":[]}',
+    },
     {
       why: "with the error record of the program",
       options: {
