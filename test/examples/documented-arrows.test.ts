@@ -6,7 +6,7 @@ import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
 // The drawings of docs/architecture.md and of gateway/http2: which room imports from which, and which files a frame goes
 // through. The first leaves out what is generated, the public entrances, which lead to everything, and the errors
-// of the gateway, to which everything there leads.
+// and options of the gateway, to which everything leads.
 
 const source = join(projectFolder, "src");
 const blocks = blocksRunBy("test/examples/documented-arrows.test.ts").map(({ text }) => text);
@@ -25,7 +25,7 @@ function drawnArrows(): string[] {
 /** What the drawing calls the room of a file; `undefined` for a file that it leaves out. */
 function roomOf(file: string): string | undefined {
   const [owner = "", part = "", below = ""] = file.split("/");
-  if (owner.endsWith(".ts") || ["gen", "client", "errors", "package.json"].includes(part)) return undefined;
+  if (owner.endsWith(".ts") || ["gen", "client", "errors", "options", "package.json"].includes(part)) return undefined;
   if (part.endsWith(".ts")) return owner === "gateway" ? owner : undefined;
   return part === "carriers" && !below.endsWith(".ts") ? `${part}/${below}` : part;
 }
