@@ -88,7 +88,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/rest-client", to: ["carriers", "json", "protocols", "rest"].map((room) => `gateway/${room}`) },
   { from: "gateway/upstreams", to: ["carriers", "gen", "http2", "http2/client"].map((room) => `gateway/${room}`) },
   { from: "gateway/http2/client", to: ["gateway/http2"] },
-  { from: "gateway/docs-page", to: ["gateway/calls", "gateway/protocols"] },
+  { from: "gateway/docs-page", to: ["gateway/calls", "gateway/carriers", "gateway/protocols"] },
   { from: "gateway/check", to: ["gateway", "gateway/rest", "gateway/json", "gateway/service-config"] },
   {
     from: "gateway/command",
@@ -107,7 +107,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   },
   { from: "gateway/reflection", to: ["gateway/gen"] },
   { from: "gateway/rest", to: ["gateway/carriers", "gateway/json", "gateway/gen"] },
-  { from: "gateway/openapi", to: ["gateway/rest", "gateway/json", "gateway/gen"] },
+  { from: "gateway/openapi", to: ["carriers", "gen", "json", "rest"].map((room) => `gateway/${room}`) },
   { from: "gateway/json", to: ["gateway/made-code"] },
   { from: "gateway/errors", to: [] },
   { from: "gateway/options", to: [] },

@@ -7,6 +7,7 @@
 export {
   type Comments,
   createOpenApi,
+  createOpenApiAsync,
   type OpenApiDocument,
   type OpenApiError,
   type OpenApiInfo,

@@ -60,4 +60,4 @@ export {
   RequestBody,
 } from "./request-body.ts";
 export { authorityOf, readRequestTarget } from "./request-target.ts";
-export { afterTurn, type Interval, startDeadline, startInterval, timerMsMax } from "./timers.ts";
+export { afterTurn, type Interval, runInTurns, runSteps, startDeadline, startInterval, timerMsMax } from "./timers.ts";

@@ -46,3 +46,30 @@ export function startInterval(everyMs: number, run: () => void): Interval {
  */
 export const afterTurn: <T>(run: (argument: T) => void, argument: T) => void =
   globalThis.setImmediate ?? ((run, argument) => void setTimeout(run, 0, argument));
+
+/** Runs the steps of a work to their end in this turn of the event loop. */
+export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** Milliseconds of work in one turn of {@link runInTurns}. 10: as long as a few dozen calls wait for each other anyway. */
+const turnMs = 10;
+
+/**
+ * Runs long work to its end without blocking the event loop: `turnMs` of it, or one step if that takes longer, in each
+ * turn. Rejects with what a step throws.
+ *
+ * @param steps - the work, which yields wherever it may be interrupted
+ */
+export async function runInTurns<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
+  for (let turnEndsAt = performance.now() + turnMs; ;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    if (performance.now() < turnEndsAt) continue;
+    await new Promise<void>((resolve) => afterTurn(resolve, undefined));
+    turnEndsAt = performance.now() + turnMs;
+  }
+}

@@ -78,9 +78,7 @@ class ProxyServer {
       },
       ...this.#eachUpstream(),
     });
-    this.#docs = settings.hasDocs
-      ? createProxyDocs(() => this.#proxy ?? { services: [], descriptorSets: [] }, settings.rest)
-      : undefined;
+    this.#docs = settings.hasDocs ? createProxyDocs(() => this.#proxy?.services ?? [], settings.rest) : undefined;
   }
 
   /** The parts of readiness for each of several upstreams. */

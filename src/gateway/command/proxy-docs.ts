@@ -1,12 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { createDocsPage } from "../docs-page/index.ts";
-import { createOpenApi, type Endpoint, readComments, type RestOptions } from "../index.ts";
-
-/** What a description is made of. */
-interface Described {
-  readonly services: readonly DescService[];
-  readonly descriptorSets: readonly Uint8Array[];
-}
+import { createOpenApiAsync, type Endpoint, type RestOptions } from "../index.ts";
 
 /** The endpoints of a description that a reload replaces. */
 export interface ProxyDocs {
@@ -15,9 +9,17 @@ export interface ProxyDocs {
   renew(): void;
 }
 
-/** Creates the description of what a proxy serves. @param described - returns it; called when there is a request */
-export function createProxyDocs(described: () => Described, rest: RestOptions): ProxyDocs {
-  const create = (): readonly Endpoint[] => createDocsPage({ document: () => describe(described(), rest), open: true });
+/** Creates the description of what a proxy serves. @param services - returns it; called when there is a request */
+export function createProxyDocs(services: () => readonly DescService[], rest: RestOptions): ProxyDocs {
+  const create = (): readonly Endpoint[] =>
+    createDocsPage({
+      document: () => {
+        const served = services();
+        const title = served.map(({ typeName }) => typeName).join(", ");
+        return createOpenApiAsync(served, { info: { title, version: "1.0.0" }, rest });
+      },
+      open: true,
+    });
   let current = create();
   return {
     endpoints: current.map((endpoint, at) => ({
@@ -28,10 +30,4 @@ export function createProxyDocs(described: () => Described, rest: RestOptions): 
       current = create();
     },
   };
-}
-
-function describe({ services, descriptorSets }: Described, rest: RestOptions): string {
-  const title = services.map(({ typeName }) => typeName).join(", ");
-  const comments = new Map(descriptorSets.flatMap((set) => [...readComments(set)]));
-  return JSON.stringify(createOpenApi(services, { info: { title, version: "1.0.0" }, comments, rest }));
 }

@@ -1,13 +1,16 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Endpoint } from "../calls/index.ts";
 import { pageFile } from "./page-file.ts";
-import { resourceEndpoint } from "./resource.ts";
-import { writeYaml } from "./yaml-text.ts";
+import { onceSettled, type Resource, resourceEndpoint } from "./resource.ts";
+import { writeDocument, type WrittenDocument } from "./written-document.ts";
 
 /** Options of {@link createDocsPage}. */
 export interface DocsPageOptions {
-  /** Creates the OpenAPI document, as JSON; called once, when the document is first requested. */
-  readonly document: () => string;
+  /**
+   * Creates the OpenAPI document, as an object or as JSON text; called once, when the document is first requested, and
+   * again after it has failed. An object is written in short turns of the event loop, which large ones should have.
+   */
+  readonly document: () => string | object | Promise<string | object>;
   /** Whether everyone may read it, or only with a credential. `/` redirects to the page only when it is open. */
   readonly open: boolean;
 }
@@ -27,11 +30,11 @@ function contentSecurityPolicy(servers: readonly string[]): string {
   ].join("; ");
 }
 
-function headerOf(contentType: string, document: string): Record<string, string> {
+function headerOf(contentType: string, origins: readonly string[]): Record<string, string> {
   return {
     "content-type": contentType,
     "cache-control": "no-cache",
-    "content-security-policy": contentSecurityPolicy(originsIn(document)),
+    "content-security-policy": contentSecurityPolicy(origins),
     "cross-origin-opener-policy": "same-origin",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
@@ -46,14 +49,20 @@ function headerOf(contentType: string, document: string): Record<string, string>
  * page works offline and under a strict content security policy. Its paths are relative, so it works below any base URL.
  */
 export function createDocsPage({ document, open }: DocsPageOptions): Endpoint[] {
-  let text: string | undefined;
-  const describe = (): string => (text ??= document());
-  const endpointOf = (path: string, contentType: string, write: () => string | Promise<string>): Endpoint =>
-    resourceEndpoint(path, open, async () => ({ header: headerOf(contentType, describe()), body: await write() }));
+  const written = onceSettled(async () => writeDocument(await document()));
+  const endpointOf = (
+    path: string,
+    contentType: string,
+    write: (document: WrittenDocument) => Resource["body"] | Promise<Resource["body"]>,
+  ): Endpoint =>
+    resourceEndpoint(path, open, async () => {
+      const described = await written();
+      return { header: headerOf(contentType, described.origins), body: await write(described) };
+    });
   const endpoints = [
-    endpointOf("/openapi.json", "application/json", describe),
+    endpointOf("/openapi.json", "application/json", ({ json }) => json),
     // RFC 9512.
-    endpointOf("/openapi.yaml", "application/yaml", () => writeYaml(describe())),
+    endpointOf("/openapi.yaml", "application/yaml", ({ yaml }) => yaml()),
     endpointOf("/docs", "text/html; charset=utf-8", () => read("page.html")),
     endpointOf("/docs/page.js", "text/javascript; charset=utf-8", readScript),
     endpointOf("/docs/page.css", "text/css; charset=utf-8", () => styles.map(read).join("\n")),
@@ -67,15 +76,8 @@ const styles = ["page.css", "layout.css", "print.css"];
 const leadToPage: Endpoint = {
   path: "/",
   open: true,
-  answer: () => ({ httpStatus: 302, header: { ...headerOf("text/plain", "{}"), location: "docs" }, body: "" }),
+  answer: () => ({ httpStatus: 302, header: { ...headerOf("text/plain", []), location: "docs" }, body: "" }),
 };
-
-/** Returns the origins of the servers in a document; those of relative URLs are this server. */
-function originsIn(document: string): string[] {
-  const { servers = [] }: { readonly servers?: readonly { readonly url: string }[] } = JSON.parse(document);
-  const absolute = servers.filter(({ url }) => /^https?:/.test(url) && URL.canParse(url));
-  return [...new Set(absolute.map(({ url }) => new URL(url).origin))];
-}
 
 function read(name: string): string {
   return readFileSync(pageFile(name), "utf8");

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import type { Endpoint } from "../calls/index.ts";
 import { negotiateCoding } from "../protocols/index.ts";
@@ -7,7 +6,7 @@ import { negotiateCoding } from "../protocols/index.ts";
 export interface Resource {
   /** Header fields, including `content-type`. */
   readonly header: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | Uint8Array<ArrayBuffer>;
 }
 
 /** A resource in one coding. */
@@ -36,38 +35,47 @@ const codings = [
 
 /**
  * Creates an endpoint that answers with a resource in the coding that the client prefers, or with 304 if the client has
- * it already (RFC 9110 §15.4.5). Each coding is prepared when it is first asked for, and kept.
+ * it already (RFC 9110 §15.4.5). It is made when it is first asked for, and coded when a coding is; both are kept.
  *
  * @param make - makes the resource; called again after it has failed
  */
 export function resourceEndpoint(path: string, open: boolean, make: () => Resource | Promise<Resource>): Endpoint {
-  const prepared = new Map<string, Promise<Representation>>();
-  const prepare = async (coding: (typeof codings)[number] | undefined): Promise<Representation> => {
+  const uncoded = onceSettled(async () => {
     const { header, body } = await make();
-    const bytes = new TextEncoder().encode(body);
-    const digest = createHash("sha256").update(bytes).digest("base64url").slice(0, etagLength);
-    const etag = `"${coding === undefined ? digest : `${digest}-${coding.name}`}"`;
+    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+    // Outside the event loop, unlike node's hashes.
+    const digest = Buffer.from(await crypto.subtle.digest("SHA-256", bytes)).toString("base64url");
+    return { header, bytes, tag: digest.slice(0, etagLength) };
+  });
+  const represent = async (coding: (typeof codings)[number] | undefined): Promise<Representation> => {
+    const { header, bytes, tag } = await uncoded();
+    const etag = `"${coding === undefined ? tag : `${tag}-${coding.name}`}"`;
     const varying = { ...header, etag, vary: "accept-encoding" };
     if (coding === undefined) return { etag, header: varying, body: bytes };
     return { etag, header: { ...varying, "content-encoding": coding.name }, body: await coding.encode(bytes) };
   };
+  const prepared = new Map([undefined, ...codings].map((coding) => [coding, onceSettled(() => represent(coding))]));
   return {
     path,
     open,
     answer: async ({ header: asked }) => {
       const coding = negotiateCoding(asked.get("accept-encoding"), codings);
-      const name = coding?.name ?? "identity";
-      const found = prepared.get(name) ?? prepare(coding);
-      prepared.set(name, found);
-      try {
-        const { etag, header, body } = await found;
-        if (hasTag(asked.get("if-none-match"), etag)) return { httpStatus: 304, header: forCaches(header), body: "" };
-        return { httpStatus: 200, header, body };
-      } catch (error) {
-        prepared.delete(name);
-        throw error;
-      }
+      const { etag, header, body } = await (prepared.get(coding)?.() ?? represent(coding));
+      if (hasTag(asked.get("if-none-match"), etag)) return { httpStatus: 304, header: forCaches(header), body: "" };
+      return { httpStatus: 200, header, body };
     },
+  };
+}
+
+/** Returns a function that makes a value once, also for callers that come meanwhile, and again after it has failed. */
+export function onceSettled<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  let made: Promise<Value> | undefined;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
   };
 }
 

@@ -1,3 +1,5 @@
+import { levelsInPieces } from "./json-pieces.ts";
+
 /** A number with the digits that the JSON had. */
 class Digits {
   readonly text: string;
@@ -6,12 +8,36 @@ class Digits {
   }
 }
 
-/** Writes a JSON text as YAML 1.2, which YAML 1.1 reads alike, with every digit of its numbers. */
-export function writeYaml(json: string): string {
-  const value: unknown = JSON.parse(json, (_key: string, each: unknown, context?: { readonly source?: string }) =>
+/** Parses a JSON text into a value of which {@link yamlPieces} writes every digit of its numbers. */
+export function parseWithDigits(json: string): unknown {
+  return JSON.parse(json, (_key: string, each: unknown, context?: { readonly source?: string }) =>
     typeof each === "number" ? new Digits(context?.source ?? String(each)) : each,
   );
-  return `${blockOf(value, "").trimStart()}\n`;
+}
+
+/** Writes a value of JSON as YAML 1.2, which YAML 1.1 reads alike, in pieces as `jsonPieces` does. */
+export function* yamlPieces(value: unknown): Generator<string> {
+  let isFirst = true;
+  for (const piece of blockPieces(value, "", levelsInPieces)) {
+    yield isFirst ? piece.trimStart() : piece;
+    isFirst = false;
+  }
+  yield "\n";
+}
+
+function* blockPieces(value: unknown, indent: string, levels: number): Generator<string> {
+  const members = levels === 0 ? [] : membersOf(value);
+  if (members.length === 0) yield blockOf(value, indent);
+  for (const [key, each] of members) {
+    yield `\n${indent}${scalarOf(key)}:`;
+    yield* blockPieces(each, `${indent}  `, levels - 1);
+  }
+}
+
+/** Returns the members of an object that are in its JSON; none for other values. */
+function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
+  if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Digits) return [];
+  return Object.entries(value).filter(([, each]) => each !== undefined);
 }
 
 /** Writes what follows "key:" or "-": the value on that line, or a block on the next ones. */
@@ -23,7 +49,7 @@ function blockOf(value: unknown, indent: string): string {
   if (value instanceof Digits) return ` ${value.text}`;
   if (typeof value === "string") return ` ${scalarOf(value)}`;
   if (typeof value !== "object" || value === null) return ` ${String(value)}`;
-  const members = Object.entries(value);
+  const members = membersOf(value);
   if (members.length === 0) return " {}";
   return members.map(([key, each]) => `\n${indent}${scalarOf(key)}:${blockOf(each, `${indent}  `)}`).join("");
 }

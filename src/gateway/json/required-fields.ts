@@ -58,13 +58,33 @@ function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[
 
 // The required fields, and those that may contain some. Nearly every message type has none.
 const checkedFieldsOf = oncePer((desc: DescMessage): readonly DescField[] =>
-  desc.fields.filter((field) => isRequiredField(field) || mayLackFields(field, new Set())),
+  desc.fields.filter(
+    (field) => isRequiredField(field) || (field.message !== undefined && mayLackFields(field.message)),
+  ),
 );
 
-function mayLackFields({ message }: DescField, seen: Set<DescMessage>): boolean {
-  if (message === undefined || seen.has(message)) return false;
-  seen.add(message);
-  return message.fields.some((field) => isRequiredField(field) || mayLackFields(field, seen));
+// Of a message without required fields inside, none inside it has them either, so each message is visited once. Without
+// recursion, because a chain of messages may be longer than the stack.
+const known = new WeakMap<DescMessage, boolean>();
+
+/** Returns whether a message, or one inside it, has a required field. */
+function mayLackFields(desc: DescMessage): boolean {
+  const seen = new Map<DescMessage, DescMessage | undefined>([[desc, undefined]]);
+  // Iterating over a map includes what is added to it meanwhile.
+  for (const [message] of seen) {
+    const isKnown = known.get(message);
+    if (isKnown === true || (isKnown === undefined && message.fields.some(isRequiredField))) {
+      for (let each: DescMessage | undefined = message; each !== undefined; each = seen.get(each))
+        known.set(each, true);
+      return true;
+    }
+    if (isKnown === false) continue;
+    for (const { message: below } of message.fields) {
+      if (below !== undefined && !seen.has(below)) seen.set(below, message);
+    }
+  }
+  for (const message of seen.keys()) known.set(message, false);
+  return false;
 }
 
 /** Returns whether proto2 or an edition requires a field. */

@@ -1,6 +1,7 @@
 import type { DescEnum, DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import { fromBinary, isMessage } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { runSteps } from "../carriers/index.ts";
 
 /**
  * The comments of a definition, by the full name of what they describe: `pkg.Message`, `pkg.Message.field`, `pkg.Enum`,
@@ -16,16 +17,32 @@ export type Comments = ReadonlyMap<string, string>;
  * @throws Error when the bytes are not a FileDescriptorSet
  */
 export function readComments(fileDescriptorSet: Uint8Array): Comments {
+  return runSteps(commentsIn(fromBinary(FileDescriptorSetSchema, fileDescriptorSet).file));
+}
+
+/** Returns the comments in the files that declare services, and in all that these import. Takes a step for each. */
+export function* commentsOf(services: readonly DescService[]): Generator<void, Comments> {
+  const files = new Set(services.map(({ file }) => file));
+  // Iterating over a set includes what is added to it meanwhile.
+  for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
+  return yield* commentsIn([...files].map(({ proto }) => proto));
+}
+
+function* commentsIn(files: readonly FileDescriptorProto[]): Generator<void, Comments> {
   const comments = new Map<string, string>();
-  for (const file of fromBinary(FileDescriptorSetSchema, fileDescriptorSet).file) {
+  for (const file of files) {
     for (const { path, leadingComments, trailingComments } of file.sourceCodeInfo?.location ?? []) {
       const name = nameAt(file, path);
       const text = trimComment(leadingComments) || trimComment(trailingComments);
       if (name !== undefined && text !== "") comments.set(name, text);
+      yield;
     }
   }
   return comments;
 }
+
+/** Characters of a comment that are kept. 20,000: ten pages. */
+const commentMax = 20_000;
 
 /** A descriptor that a comment can describe. */
 export type Commented = DescMessage | DescField | DescEnum | DescEnum["values"][number] | DescService | DescMethod;
@@ -55,7 +72,8 @@ function nameAt(file: FileDescriptorProto, path: readonly number[]): string | un
 
 // The text after "//" usually starts with a space.
 function trimComment(text: string): string {
-  return text
+  const kept = text.length > commentMax ? `${text.slice(0, commentMax)}… (cut off)` : text;
+  return kept
     .split(/\r?\n/)
     .map((line) => line.replace(/^ /, "").trimEnd())
     .join("\n")

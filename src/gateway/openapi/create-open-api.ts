@@ -6,9 +6,10 @@
  * This room knows nothing about sockets, and about a server's errors only what its options say.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
+import { runInTurns, runSteps } from "../carriers/index.ts";
 import type { WriteJsonOptions } from "../json/index.ts";
-import { codeNames, compileRestRoutes, type RestOptions, serviceOptionsOf } from "../rest/index.ts";
-import { commentOf, type Comments } from "./comments.ts";
+import { codeNames, compileInSteps, type RestOptions, serviceOptionsOf } from "../rest/index.ts";
+import { commentOf, type Comments, commentsOf } from "./comments.ts";
 import type {
   OpenApiDocument,
   OpenApiInfo,
@@ -35,7 +36,10 @@ export interface OpenApiOptions {
   readonly servers?: readonly OpenApiServer[];
   /** The credentials that every operation requires, by name; a caller needs all of them. */
   readonly security?: Readonly<Record<string, OpenApiSecurityScheme>>;
-  /** The comments of the definition, for summaries and descriptions. */
+  /**
+   * The comments of the definition, for summaries and descriptions. Default: those of the descriptors, which generated
+   * code lacks.
+   */
   readonly comments?: Comments;
   /** The `rest` options of the gateway that serves the interface. */
   readonly rest?: RestOptions;
@@ -67,18 +71,40 @@ export interface OpenApiError {
 /**
  * Creates the OpenAPI document of the REST side of services.
  *
+ * Nested messages are written out as query parameters and in examples up to a number of fields (`expansion.ts`). Where
+ * some are left out, the operation's description or the schema's `$comment` says so.
+ *
  * @throws Error with every problem of the HTTP rules, as the gateway does
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
-  const { openapi = "3.1.0", rest = {}, jsonOptions = {}, comments = new Map<string, string>(), security } = options;
-  const { bindings } = compileRestRoutes(
+  return runSteps(describeServices(services, options));
+}
+
+/**
+ * Creates the document as {@link createOpenApi} does, in short turns of the event loop: for a server that describes
+ * services which others define. Rejects with what `createOpenApi` throws.
+ */
+export function createOpenApiAsync(
+  services: readonly DescService[],
+  options: OpenApiOptions,
+): Promise<OpenApiDocument> {
+  return runInTurns(describeServices(services, options));
+}
+
+function* describeServices(
+  services: readonly DescService[],
+  options: OpenApiOptions,
+): Generator<void, OpenApiDocument> {
+  const { openapi = "3.1.0", rest = {}, jsonOptions = {}, security } = options;
+  const comments = options.comments ?? (yield* commentsOf(services));
+  const { bindings } = yield* compileInSteps(
     services.flatMap((service) => service.methods),
     rest,
   );
   const { useProtoFieldName = false, alwaysEmitImplicit = false } = jsonOptions;
   const abridged = alwaysEmitImplicit
     ? new Set<DescMessage>()
-    : messagesIn(bindings.map(({ method }) => method.output));
+    : yield* messagesIn(bindings.map(({ method }) => method.output));
   const ofServices = services.map((service) => serviceOptionsOf(service, rest));
   const schemas = new Schemas({
     comments,
@@ -89,7 +115,7 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
     int64Numbers: ofServices.some(({ int64Numbers }) => int64Numbers),
   });
   const tagOf = nameTags(services);
-  const paths = describePaths(
+  const paths = yield* describePaths(
     bindings,
     {
       openapi,
@@ -101,8 +127,9 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
     tagOf,
     options.onOmitted,
   );
-  const described = services.filter((service) => bindings.some(({ method }) => method.parent === service));
-  const components = schemas.components();
+  const bound = new Set(bindings.map(({ method }) => method.parent));
+  const described = services.filter((service) => bound.has(service));
+  const components = yield* schemas.components();
   const info = describeInfo(options.info, described, comments);
   const describeTag = (service: DescService): OpenApiTag => {
     const comment = commentOf(comments, service);
@@ -185,10 +212,13 @@ function nameTags(services: readonly DescService[]): (service: DescService) => s
   return ({ name, typeName }) => (byName.get(name)?.length === 1 ? name : typeName);
 }
 
-/** Returns messages and all that are inside them. */
-function messagesIn(messages: readonly DescMessage[]): ReadonlySet<DescMessage> {
+/** Returns messages and all that are inside them. Takes a step for each. */
+function* messagesIn(messages: readonly DescMessage[]): Generator<void, ReadonlySet<DescMessage>> {
   const found = new Set(messages);
   // Iterating over a set includes what is added to it meanwhile.
-  for (const { fields } of found) for (const { message } of fields) if (message !== undefined) found.add(message);
+  for (const { fields } of found) {
+    for (const { message } of fields) if (message !== undefined) found.add(message);
+    yield;
+  }
   return found;
 }

@@ -2,39 +2,81 @@ import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@b
 import { ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { type BoundFields, integerRangeOf } from "../json/index.ts";
+import { Expansion, exampleFieldsMax } from "./expansion.ts";
 import { isRequired } from "./field-behavior.ts";
 
-// How deep messages inside messages are shown, unless they are required: enough to see their form, and a tree of many
-// branches stays short.
+/** How deep messages inside messages are shown, unless they are required. 3: enough to see their form. */
 const depthMax = 3;
 
 /** Returns the name of a field in JSON. */
 type NameOf = (field: DescField) => string;
 
+/** Options of {@link createExample}. */
+export interface ExampleOptions {
+  readonly nameOf: NameOf;
+  /** The fields that the path sets, which the example lacks. */
+  readonly boundByPath?: BoundFields | undefined;
+  /** What the fields of nested messages count towards. */
+  readonly whole: Expansion;
+}
+
 /**
  * Creates an example of a message as JSON that the gateway accepts: the first member of each oneof, one element of each
- * list, no message inside itself, and no field that the path sets. `undefined` for a message that must have a field of
- * which there is no example.
+ * list, no message inside itself, and no field that the path sets. Its nested messages have `exampleFieldsMax` fields at
+ * most: with more, fewer levels are shown.
+ *
+ * @returns `undefined` for a message that must have a field of which there is no example; `"too large"` for one whose
+ * required messages alone have too many fields
  */
-export function createExample(desc: DescMessage, nameOf: NameOf, boundByPath?: BoundFields): JsonObject | undefined {
-  return exampleOfFields(desc, nameOf, [desc], boundByPath);
+export function createExample(desc: DescMessage, options: ExampleOptions): JsonObject | "too large" | undefined {
+  const deepest = exampleOfDepth(desc, depthMax, options);
+  if (deepest !== "too large") return deepest;
+  let shown = exampleOfDepth(desc, 0, options);
+  for (let depth = 1; shown !== "too large" && depth < depthMax; depth += 1) {
+    const deeper = exampleOfDepth(desc, depth, options);
+    if (deeper === "too large") break;
+    shown = deeper;
+  }
+  return shown;
+}
+
+function exampleOfDepth(
+  desc: DescMessage,
+  depth: number,
+  { nameOf, boundByPath, whole }: ExampleOptions,
+): JsonObject | "too large" | undefined {
+  const nested = new Expansion(exampleFieldsMax);
+  const example = exampleOfFields(desc, { nameOf, nested, depth, above: new Set([desc]) }, boundByPath);
+  return nested.isCut || !whole.take(nested.used) ? "too large" : example;
+}
+
+/** The place of a message in an example. */
+interface ExamplePlace {
+  readonly nameOf: NameOf;
+  readonly nested: Expansion;
+  /** How many levels of messages are shown below the first. */
+  readonly depth: number;
+  /** The messages that lead to it, itself included. */
+  readonly above: Set<DescMessage>;
 }
 
 function exampleOfFields(
   desc: DescMessage,
-  nameOf: NameOf,
-  above: readonly DescMessage[],
+  place: ExamplePlace,
   boundByPath: BoundFields = new Map(),
 ): JsonObject | undefined {
-  const example: Record<string, JsonValue> = {};
+  const { nameOf, nested, above } = place;
+  const example: [string, JsonValue][] = [];
   for (const field of desc.fields) {
     const below = boundByPath.get(field);
     if (below === "whole" || isLaterMember(field)) continue;
-    const value = exampleOfField(field, nameOf, above, below);
-    if (value !== undefined) example[nameOf(field)] = value;
-    else if (isRequired(field)) return undefined;
+    const name = nameOf(field);
+    if (above.size > 1 && !nested.takeField(name)) return undefined;
+    const value = exampleOfField(field, place, below);
+    if (value !== undefined) example.push([name, value]);
+    else if (isRequired(field) || nested.isCut) return undefined;
   }
-  return example;
+  return Object.fromEntries(example);
 }
 
 function isLaterMember(field: DescField): boolean {
@@ -43,11 +85,10 @@ function isLaterMember(field: DescField): boolean {
 
 function exampleOfField(
   field: DescField,
-  nameOf: NameOf,
-  above: readonly DescMessage[],
+  place: ExamplePlace,
   boundByPath: BoundFields | undefined,
 ): JsonValue | undefined {
-  const element = exampleOfElement(field, nameOf, above, boundByPath);
+  const element = exampleOfElement(field, place, boundByPath);
   if (element === undefined) return undefined;
   if (field.fieldKind === "list") return [element];
   return field.fieldKind === "map" ? { [String(exampleOfScalar(field.mapKey))]: element } : element;
@@ -55,8 +96,7 @@ function exampleOfField(
 
 function exampleOfElement(
   field: DescField,
-  nameOf: NameOf,
-  above: readonly DescMessage[],
+  place: ExamplePlace,
   boundByPath: BoundFields | undefined,
 ): JsonValue | undefined {
   const { message } = field;
@@ -64,8 +104,12 @@ function exampleOfElement(
   if (message === undefined) return exampleOfScalar(field.scalar);
   if (isWrapperDesc(message)) return exampleOfScalar(message.fields[0].scalar);
   if (message.typeName in wellKnownExamples) return wellKnownExamples[message.typeName];
-  if (above.includes(message) || (above.length > depthMax && !isRequired(field))) return undefined;
-  return exampleOfFields(message, nameOf, [...above, message], boundByPath);
+  const { above, depth } = place;
+  if (above.has(message) || (above.size > depth && !isRequired(field))) return undefined;
+  above.add(message);
+  const example = exampleOfFields(message, place, boundByPath);
+  above.delete(message);
+  return example;
 }
 
 function exampleOfEnum({ typeName, values }: DescEnum): JsonValue | undefined {

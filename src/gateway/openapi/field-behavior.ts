@@ -3,9 +3,15 @@ import { getOption } from "@bufbuild/protobuf";
 import { field_behavior, FieldBehavior } from "../gen/google/api/field_behavior_pb.ts";
 import { isRequiredField } from "../json/index.ts";
 
+// `getOption` reads the option anew for each call.
+const behaviorsOf = new WeakMap<DescField, readonly FieldBehavior[]>();
+
 // AIP-203. The annotation is found by its number, whichever generated code a definition imports.
 function has(field: DescField, behavior: FieldBehavior): boolean {
-  return getOption(field, field_behavior).includes(behavior);
+  if (field.proto.options === undefined) return false;
+  const behaviors = behaviorsOf.get(field) ?? getOption(field, field_behavior);
+  behaviorsOf.set(field, behaviors);
+  return behaviors.includes(behavior);
 }
 
 /**

@@ -1,5 +1,5 @@
 export { type Comments, readComments } from "./comments.ts";
-export { createOpenApi, type OpenApiError, type OpenApiOptions } from "./create-open-api.ts";
+export { createOpenApi, createOpenApiAsync, type OpenApiError, type OpenApiOptions } from "./create-open-api.ts";
 export type {
   OpenApiDocument,
   OpenApiInfo,

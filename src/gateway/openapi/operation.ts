@@ -1,5 +1,5 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
-import { type BoundFields, findField } from "../json/index.ts";
+import { findField } from "../json/index.ts";
 import {
   answersStream,
   formPlaceOf,
@@ -12,6 +12,7 @@ import {
   type StreamForm,
   streamFormsOf,
 } from "../rest/index.ts";
+import { cutOff, Expansion, operationFieldsMax } from "./expansion.ts";
 import { isRequired } from "./field-behavior.ts";
 import type {
   OpenApiContent,
@@ -25,7 +26,7 @@ import type {
 } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
 import { describeForm, describeParts, describePathParameter, describeQuery } from "./parameters.ts";
-import type { Schemas } from "./schemas.ts";
+import type { BoundObject, Schemas } from "./schemas.ts";
 
 /** Options of {@link describeOperation}; the same for all operations of a document. */
 export interface OperationOptions {
@@ -49,15 +50,20 @@ export function describeOperation(
   const { method, boundByPathOrBody } = binding;
   const { input } = method;
   const { schemas } = options;
+  const expansion = new Expansion(operationFieldsMax, schemas.expansion);
+  const query = describeQuery(input, boundByPathOrBody, schemas, { takesMaps: binding.takesMapsInQuery, expansion });
   const parameters: readonly OpenApiParameter[] = [
     ...pathParameters.map((parameter) => describePathParameter(input, parameter, schemas)),
-    ...describeQuery(input, boundByPathOrBody, schemas, binding.takesMapsInQuery),
+    ...query,
     ...(options.describeHeader?.(method) ?? []).map((field) => ({ ...field, in: "header" as const })),
   ];
-  const requestBody = describeBody(binding, options);
+  const { summary, description } = summarize(method, schemas.commentOf(method));
+  const isQueryCut = expansion.isCut;
+  const requestBody = describeBody(binding, options, expansion);
   return {
     operationId,
-    ...summarize(method, schemas.commentOf(method)),
+    summary,
+    description: isQueryCut ? `${description}\n\n${cutOff}` : description,
     tags: [tag],
     ...((method.deprecated || method.parent.deprecated) && { deprecated: true }),
     ...(parameters.length > 0 && { parameters }),
@@ -75,10 +81,14 @@ function describeRpc({ method, procedure, template, pattern }: RestBinding, sche
   return { procedure, path: printPathTemplate({ ...template, variables }), ...(body && { body }) };
 }
 
-function describeBody(binding: RestBinding, options: OperationOptions): OpenApiOperation["requestBody"] {
+function describeBody(
+  binding: RestBinding,
+  options: OperationOptions,
+  expansion: Expansion,
+): OpenApiOperation["requestBody"] {
   const { method, pattern, boundByPath } = binding;
   const field = findField(method.input, pattern.body);
-  const content = bodyContent(binding, options);
+  const content = bodyContent(binding, options, expansion);
   const inBody =
     field === undefined ? method.input.fields.filter((each) => boundByPath.get(each) !== "whole") : [field];
   // A stream may have no message.
@@ -90,19 +100,20 @@ function describeBody(binding: RestBinding, options: OperationOptions): OpenApiO
 function bodyContent(
   { bodyFormat, method, pattern, boundByPath }: RestBinding,
   { openapi, schemas }: OperationOptions,
+  expansion: Expansion,
 ): OpenApiContent | undefined {
   const parts = bodyFormat.contentTypes.includes(multipartType)
     ? partsPlaceOf(method.input, pattern.body, boundByPath)
     : undefined;
-  const ofParts = parts && { [multipartType]: schemaOf(describeParts(parts, schemas)) };
+  const ofParts = parts && { [multipartType]: schemaOf(describeParts(parts, schemas, expansion)) };
   if (bodyFormat.kind === "bytes") return { ...anyContent, ...ofParts };
-  const schema = schemaOfBody(method.input, pattern.body, boundByPath, schemas);
+  const schema = schemaOfBody(method.input, pattern.body, { byPath: boundByPath, expansion }, schemas);
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;
   const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
   // Of all JSON values that such a stream may be, tools know arrays.
   const form = formType in content ? formPlaceOf(method.input, pattern.body, boundByPath) : undefined;
-  if (form !== undefined) content[formType] = schemaOf(describeForm(form, schemas));
+  if (form !== undefined) content[formType] = schemaOf(describeForm(form, schemas, expansion));
   if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
   return { ...content, ...ofParts };
 }
@@ -110,13 +121,13 @@ function bodyContent(
 function schemaOfBody(
   input: DescMessage,
   body: string,
-  bound: BoundFields,
+  bound: BoundObject,
   schemas: Schemas,
 ): OpenApiSchema | undefined {
-  if (body === "*") return bound.size === 0 ? schemas.ofMessage(input) : schemas.ofObject(input, bound);
+  if (body === "*") return bound.byPath.size === 0 ? schemas.ofMessage(input) : schemas.ofObject(input, bound);
   const field = findField(input, body);
-  const below = field && bound.get(field);
-  return field && schemas.ofField(field, below === "whole" ? undefined : below);
+  const below = field && bound.byPath.get(field);
+  return field && schemas.ofField(field, below && below !== "whole" ? { ...bound, byPath: below } : undefined);
 }
 
 function describeSuccess(

@@ -1,6 +1,14 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "../json/index.ts";
-import { type FormPlace, isFileOf, leafOf, type PartsPlace, resolveFieldPath } from "../rest/index.ts";
+import {
+  type FormPlace,
+  isFileOf,
+  leafOf,
+  parameterNamesMax,
+  type PartsPlace,
+  resolveFieldPath,
+} from "../rest/index.ts";
+import { cutOff, type Expansion } from "./expansion.ts";
 import { isOutputOnly, isRequired } from "./field-behavior.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
@@ -37,64 +45,89 @@ function schemaOf({ covers }: PathParameter, field: DescField | undefined, schem
   return covers === "field" && field !== undefined ? schemas.ofParameter(field) : oneSegment;
 }
 
+/** Which query parameters {@link describeQuery} lists. */
+export interface QueryOptions {
+  /** Maps are among them. */
+  readonly takesMaps?: boolean;
+  /** Returns whether a field is a file. */
+  readonly isFile?: (field: DescField) => boolean;
+  /** What the fields count towards. Of more than it holds, the most nested ones are left out. */
+  readonly expansion: Expansion;
+}
+
 /**
  * Describes the query parameters of a message: all fields with a text form, nested ones by their dotted path, except
  * those that the path or the body sets, or that only answers set.
  *
- * Maps are among them where `takesMaps`. A message that contains itself is listed once, although the query accepts deeper paths.
+ * A message that contains itself is listed once, although the query accepts deeper paths.
  */
 export function describeQuery(
   input: DescMessage,
   bound: BoundFields,
   schemas: Schemas,
-  takesMaps: boolean,
+  options: QueryOptions,
 ): readonly OpenApiParameter[] {
-  return queryOf(input, bound, { prefix: "", above: [input], isRequired: true, takesMaps }, schemas);
+  const first: QueryPlace = { message: input, bound, prefix: "", above: [input], isRequired: true, parameters: [] };
+  // Level by level: what is cut off is the most nested. Iterating over an array includes what is added to it meanwhile.
+  const places = [first];
+  for (const place of places) {
+    for (const field of place.message.fields) {
+      const described = describeInQuery(field, place, schemas, options);
+      if (options.expansion.isCut) return flatten(first);
+      if (described !== undefined) place.parameters.push(described);
+      if (described !== undefined && "parameters" in described) places.push(described);
+    }
+  }
+  return flatten(first);
 }
 
 /** The place in the request message of a message whose fields are query parameters. */
 interface QueryPlace {
+  readonly message: DescMessage;
+  readonly bound: BoundFields;
   /** The names that lead to it, each followed by a dot. */
   readonly prefix: string;
   /** The messages that lead to it, itself included. */
   readonly above: readonly DescMessage[];
   /** Whether all fields that lead to it must be set. */
   readonly isRequired: boolean;
-  /** Whether entries of maps may be set. */
-  readonly takesMaps: boolean;
-  /** Says which fields are files. */
-  readonly isFile?: (field: DescField) => boolean;
+  /** What is listed of it, in the order of its fields. */
+  readonly parameters: (OpenApiParameter | QueryPlace)[];
 }
 
-function queryOf(
-  message: DescMessage,
-  bound: BoundFields,
-  { prefix, above, isRequired: isInRequired, takesMaps, isFile }: QueryPlace,
+function flatten({ parameters }: QueryPlace): readonly OpenApiParameter[] {
+  return parameters.flatMap((each) => ("parameters" in each ? flatten(each) : [each]));
+}
+
+/** Describes a field, or the place of the message in it; `undefined` for one that cannot be set. */
+function describeInQuery(
+  field: DescField,
+  { bound, prefix, above, isRequired: isInRequired }: QueryPlace,
   schemas: Schemas,
-): readonly OpenApiParameter[] {
-  return message.fields.flatMap((field): readonly OpenApiParameter[] => {
-    const below = bound.get(field);
-    if (below === "whole" || isOutputOnly(field)) return [];
-    const name = prefix + schemas.nameOf(field);
-    const must = isInRequired && isRequired(field);
-    if (isFile?.(field) === true) return [{ name, in: "query", ...(must && { required: true }), schema: fileSchema }];
-    if (createUrlTextParser(field) !== undefined) return [describeQueryParameter(name, field, must, schemas)];
-    if (takesMaps && field.fieldKind === "map" && createUrlEntryParser(field) !== undefined) {
-      // `labels[color]=red` (§4.8.12.3, "Style Values").
-      return [{ ...describeQueryParameter(name, field, must, schemas), style: "deepObject", explode: true }];
-    }
-    // A dotted path can lead only through a single message, and not into the fields of Struct or Any.
-    if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return [];
-    if (above.includes(field.message)) return [];
-    const place = {
-      prefix: `${name}.`,
-      above: [...above, field.message],
-      isRequired: must,
-      takesMaps,
-      ...(isFile && { isFile }),
-    };
-    return queryOf(field.message, below ?? new Map(), place, schemas);
-  });
+  { takesMaps = false, isFile, expansion }: QueryOptions,
+): OpenApiParameter | QueryPlace | undefined {
+  const below = bound.get(field);
+  if (below === "whole" || isOutputOnly(field)) return undefined;
+  const name = prefix + schemas.nameOf(field);
+  if (!expansion.takeField(name, schemas.commentOf(field))) return undefined;
+  const must = isInRequired && isRequired(field);
+  if (isFile?.(field) === true) return { name, in: "query", ...(must && { required: true }), schema: fileSchema };
+  if (createUrlTextParser(field) !== undefined) return describeQueryParameter(name, field, must, schemas);
+  if (takesMaps && field.fieldKind === "map" && createUrlEntryParser(field) !== undefined) {
+    // `labels[color]=red` (§4.8.12.3, "Style Values").
+    return { ...describeQueryParameter(name, field, must, schemas), style: "deepObject", explode: true };
+  }
+  // A dotted path can lead only through a single message, and not into the fields of Struct or Any.
+  if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return undefined;
+  if (above.includes(field.message) || above.length >= parameterNamesMax) return undefined;
+  return {
+    message: field.message,
+    bound: below ?? new Map(),
+    prefix: `${name}.`,
+    above: [...above, field.message],
+    isRequired: must,
+    parameters: [],
+  };
 }
 
 function describeQueryParameter(name: string, field: DescField, must: boolean, schemas: Schemas): OpenApiParameter {
@@ -111,26 +144,26 @@ function describeQueryParameter(name: string, field: DescField, must: boolean, s
 }
 
 /** Returns the schema of a form: an object whose members have the names of {@link describeQuery}, and are not in maps. */
-export function describeForm({ message, bound }: FormPlace, schemas: Schemas): OpenApiSchema {
-  return objectOf(describeQuery(message, bound, schemas, false));
+export function describeForm({ message, bound }: FormPlace, schemas: Schemas, expansion: Expansion): OpenApiSchema {
+  return objectOf(describeQuery(message, bound, schemas, { expansion }), expansion);
 }
 
 /** Returns the schema of a form with parts, one of which may be a file: as {@link describeForm} does. */
-export function describeParts(place: PartsPlace, schemas: Schemas): OpenApiSchema {
+export function describeParts(place: PartsPlace, schemas: Schemas, expansion: Expansion): OpenApiSchema {
   const { message, bound, file } = place;
   if (file === "whole") return { type: "object", properties: { file: fileSchema } };
   const isFile = (field: DescField): boolean => isFileOf(place, field);
-  const start = { prefix: "", above: [message], isRequired: true, takesMaps: false, isFile };
-  return objectOf(queryOf(message, bound, start, schemas));
+  return objectOf(describeQuery(message, bound, schemas, { isFile, expansion }), expansion);
 }
 
 // Generators of clients know files by the format, OpenAPI 3.1 §4.8.14.3 by the media type.
 const fileSchema: OpenApiSchema = { type: "string", format: "binary", contentMediaType: "application/octet-stream" };
 
-function objectOf(fields: readonly OpenApiParameter[]): OpenApiSchema {
+function objectOf(fields: readonly OpenApiParameter[], { isCut }: Expansion): OpenApiSchema {
   const required = fields.filter((field) => field.required === true).map(({ name }) => name);
   return {
     type: "object",
+    ...(isCut && { description: cutOff }),
     properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
     ...(required.length > 0 && { required }),
   };

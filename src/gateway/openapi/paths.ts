@@ -13,18 +13,19 @@ type PathItems = Record<string, Partial<Record<OpenApiMethod, OpenApiOperation>>
  * Describes bindings in their order, grouped by path and tagged by service.
  *
  * OpenAPI cannot describe custom methods. Of several paths that differ only in their parameters, it can describe only
- * one for each method, so the first.
+ * one for each method, so the first. Takes a step for each binding.
  */
-export function describePaths(
+export function* describePaths(
   bindings: readonly RestBinding[],
   options: OperationOptions,
   tagOf: (service: DescService) => string,
   onOmitted: OnOmitted | undefined,
-): PathItems {
+): Generator<void, PathItems> {
   const paths: PathItems = {};
   const byShape = new Map<string, OpenApiPath>();
   const idOf = nameOperations(bindings);
   for (const binding of bindings) {
+    yield;
     const method = openApiMethods.find((name) => name.toUpperCase() === binding.pattern.httpMethod);
     if (method === undefined) {
       onOmitted?.(binding, "OpenAPI has no operation for this method");

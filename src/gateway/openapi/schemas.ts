@@ -3,6 +3,7 @@ import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import { type BoundFields, shortEnumName } from "../json/index.ts";
 import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
+import { componentFieldsMax, cutOff, documentFieldsMax, exampleFieldsMax, Expansion } from "./expansion.ts";
 import { isInputOnly, isOutputOnly, isRequired } from "./field-behavior.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
@@ -29,13 +30,22 @@ export class Schemas {
   readonly #options: SchemaOptions;
   readonly #names = new Map<DescMessage | DescEnum, string>();
   readonly #components = new Map<string, OpenApiSchema>();
+  /** The components that were referred to, but are not described yet. */
+  readonly #referred: { readonly name: string; readonly describe: () => OpenApiSchema }[] = [];
+  /** What the document repeats. */
+  readonly expansion: Expansion = new Expansion(documentFieldsMax);
 
   constructor(options: SchemaOptions) {
     this.#options = options;
   }
 
-  /** Returns the schemas that were referred to, sorted by name. */
-  components(): Readonly<Record<string, OpenApiSchema>> {
+  /** Describes what was referred to, and what that refers to, in a step for each; returns all, sorted by name. */
+  *components(): Generator<void, Readonly<Record<string, OpenApiSchema>>> {
+    // Iterating over an array includes what is added to it meanwhile.
+    for (const { name, describe } of this.#referred) {
+      this.#components.set(name, describe());
+      yield;
+    }
     return Object.fromEntries([...this.#components].toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
@@ -66,26 +76,42 @@ export class Schemas {
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  /** Returns the object schema of a message, without the fields that the path sets. */
-  ofObject(desc: DescMessage, boundByPath?: BoundFields): OpenApiSchema {
-    const fields = desc.fields.filter((field) => boundByPath?.get(field) !== "whole");
-    if (fields.length === 0) return { type: "object", ...this.#describe(desc) };
-    const example = createExample(desc, (field) => this.nameOf(field), boundByPath);
+  /**
+   * Returns the object schema of a message.
+   *
+   * @param bound - the fields that the path sets, which it lacks, and what the others count towards, as each operation
+   * repeats them
+   */
+  ofObject(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
+    const expansion = bound?.expansion ?? new Expansion(componentFieldsMax);
+    const inBody = desc.fields.filter((field) => bound?.byPath.get(field) !== "whole");
+    const fields = inBody.filter(
+      (field) => !expansion.isCut && expansion.takeField(this.nameOf(field), this.commentOf(field)),
+    );
+    const isCut = fields.length < inBody.length;
+    if (fields.length === 0) return { type: "object", ...this.#describe(desc), ...(isCut && { $comment: cutOff }) };
     return {
       type: "object",
       ...this.#describe(desc),
-      properties: Object.fromEntries(fields.map((field) => [this.nameOf(field), this.#ofProperty(field, boundByPath)])),
+      properties: Object.fromEntries(fields.map((field) => [this.nameOf(field), this.#ofProperty(field, bound)])),
       ...this.#require(fields.filter((field) => this.#isAlwaysSet(field))),
       ...this.#exclude(desc, fields),
-      ...(example !== undefined && { examples: [example] }),
+      ...(isCut ? { $comment: cutOff } : this.#exemplify(desc, bound?.byPath)),
     };
   }
 
+  #exemplify(desc: DescMessage, boundByPath: BoundFields | undefined): OpenApiSchema {
+    const nameOf = (field: DescField): string => this.nameOf(field);
+    const example = createExample(desc, { nameOf, boundByPath, whole: this.expansion });
+    if (example === "too large") return { $comment: noExample };
+    return example === undefined ? {} : { examples: [example] };
+  }
+
   /** Returns the schema of a field in JSON. */
-  ofField(field: DescField, boundByPath?: BoundFields): OpenApiSchema {
+  ofField(field: DescField, bound?: BoundObject): OpenApiSchema {
     const schema =
-      boundByPath !== undefined && field.fieldKind === "message"
-        ? this.ofObject(field.message, boundByPath)
+      bound !== undefined && field.fieldKind === "message"
+        ? this.ofObject(field.message, bound)
         : this.#ofField(field, "json");
     return { ...schema, ...this.#describe(field) };
   }
@@ -111,10 +137,10 @@ export class Schemas {
     return this.#options.useProtoFieldName ? field.name : field.jsonName;
   }
 
-  #ofProperty(field: DescField, boundByPath: BoundFields | undefined): OpenApiSchema {
-    const below = boundByPath?.get(field);
+  #ofProperty(field: DescField, bound: BoundObject | undefined): OpenApiSchema {
+    const below = bound?.byPath.get(field);
     return {
-      ...this.ofField(field, below === "whole" ? undefined : below),
+      ...this.ofField(field, bound && below && below !== "whole" ? { ...bound, byPath: below } : undefined),
       ...(isOutputOnly(field) && { readOnly: true }),
       ...(isInputOnly(field) && { writeOnly: true }),
     };
@@ -128,8 +154,9 @@ export class Schemas {
   #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
     // Not by `oneOf`, of which generators would make types of their own, nor by `dependentSchemas`, after which
     // validators find no property evaluated.
+    const shown = new Set(fields);
     const pairs = desc.oneofs.flatMap((oneof) => {
-      const members = oneof.fields.filter((field) => fields.includes(field)).slice(0, excludedMembersMax);
+      const members = oneof.fields.filter((field) => shown.has(field)).slice(0, excludedMembersMax);
       const names = members.map((field) => this.nameOf(field));
       return names.flatMap((one, at) => names.slice(at + 1).map((other) => bothOf(one, other)));
     });
@@ -176,7 +203,11 @@ export class Schemas {
   #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
     // As `type: "null"` or an enum of null, generators make a type of it, and then lack that or its values.
     if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
-    return this.#refer(desc, () => ({ type: "string", ...this.#describeEnum(desc), enum: this.#namesOf(desc) }));
+    return this.#refer(desc, () =>
+      desc.values.length > componentFieldsMax
+        ? { type: "string", ...this.#describe(desc), $comment: `One of ${desc.values.length} names.` }
+        : { type: "string", ...this.#describeEnum(desc), enum: this.#namesOf(desc) },
+    );
   }
 
   #refer(desc: DescMessage | DescEnum, describe: () => OpenApiSchema): OpenApiSchema {
@@ -184,9 +215,9 @@ export class Schemas {
     if (name === undefined) {
       name = this.#freeName(desc);
       this.#names.set(desc, name);
-      // Reserved before it is described, because a message may contain itself.
       this.#components.set(name, {});
-      this.#components.set(name, describe());
+      // Later, because a chain of messages may be longer than the stack.
+      this.#referred.push({ name, describe });
     }
     return { $ref: `#/components/schemas/${name}` };
   }
@@ -197,7 +228,7 @@ export class Schemas {
     return this.#components.has(short) ? desc.typeName : short;
   }
 
-  #describe(desc: DescMessage | DescField): OpenApiSchema {
+  #describe(desc: DescMessage | DescField | DescEnum): OpenApiSchema {
     const description = this.commentOf(desc);
     return { ...(description !== undefined && { description }), ...(desc.deprecated && { deprecated: true }) };
   }
@@ -215,6 +246,14 @@ export class Schemas {
     };
   }
 }
+
+/** The fields of a message that the path sets, and what the others count towards. */
+export interface BoundObject {
+  readonly byPath: BoundFields;
+  readonly expansion: Expansion;
+}
+
+const noExample = `There is no example: it would have more than ${exampleFieldsMax} fields.`;
 
 /** The first members of a oneof, of which each two are said to exclude each other: 16 of them are 120 pairs. */
 const excludedMembersMax = 16;

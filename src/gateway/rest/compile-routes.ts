@@ -1,4 +1,5 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import { runSteps } from "../carriers/index.ts";
 import { withCode } from "../errors/index.ts";
 import { oncePer } from "../json/index.ts";
 import { answersStream, compileBinding, type RestBinding } from "./binding.ts";
@@ -48,7 +49,16 @@ export function compileRestRoutes(
   options: RestRouteOptions = {},
   constraints: RouteConstraints = {},
 ): RestRoutes {
-  const { routes, problems } = surveyRestRoutes(methods, options, constraints);
+  return runSteps(compileInSteps(methods, options, constraints));
+}
+
+/** Compiles rules as {@link compileRestRoutes} does, in a step for each RPC and each binding. */
+export function* compileInSteps(
+  methods: Iterable<DescMethod>,
+  options: RestRouteOptions = {},
+  constraints: RouteConstraints = {},
+): Generator<void, RestRoutes> {
+  const { routes, problems } = yield* new Compiler([...methods], options, constraints).compile();
   if (problems.length > 0) {
     throw withCode(new Error(`the HTTP rules have problems:\n${problems.join("\n")}`), "ERR_HTTP_RULES");
   }
@@ -60,8 +70,14 @@ export function surveyRestRoutes(
   methods: Iterable<DescMethod>,
   options: RestRouteOptions = {},
   constraints: RouteConstraints = {},
-): { readonly routes: RestRoutes; readonly problems: readonly string[] } {
-  return new Compiler([...methods], options, constraints).compile();
+): SurveyedRoutes {
+  return runSteps(new Compiler([...methods], options, constraints).compile());
+}
+
+/** The routes of the rules without problems, and the problems of the others. */
+interface SurveyedRoutes {
+  readonly routes: RestRoutes;
+  readonly problems: readonly string[];
 }
 
 /** Compiles rules and collects their problems, so that one failed start reports all of them. */
@@ -82,7 +98,7 @@ class Compiler {
     this.#optionsOf = oncePer((service) => bindingOptionsOf(service, options));
   }
 
-  compile(): ReturnType<typeof surveyRestRoutes> {
+  *compile(): Generator<void, SurveyedRoutes> {
     const { requestPathPrefix = "", reservedPaths = [] } = this.#constraints;
     if (requestPathPrefix !== "" && !isPathPrefix(requestPathPrefix)) {
       this.#problems.push(`requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`);
@@ -96,8 +112,12 @@ class Compiler {
       if (!selectors.has(selector)) this.#problems.push(`omit: selector "${selector}" is no RPC`);
     }
     const reserved = new Set([...this.#methods.map(procedureOf), ...reservedPaths]);
-    for (const method of this.#methods) this.#addMethod(method, findRule, reserved);
-    for (const { binding, by } of findShadowedBindings(this.#table, this.#bindings)) {
+    const omitted = new Set(this.#options.omit);
+    for (const method of this.#methods) {
+      if (!omitted.has(selectorOf(method))) this.#addMethod(method, findRule, reserved);
+      yield;
+    }
+    for (const { binding, by } of yield* findShadowedBindings(this.#table, this.#bindings)) {
       const take = `${by.map(describeBinding).join(" and ")} ${by.length === 1 ? "takes" : "take"} every path of it`;
       this.#problems.push(`${describeBinding(binding)}: is never reached, ${take}; omit leaves out an RPC`);
     }
@@ -106,7 +126,6 @@ class Compiler {
   }
 
   #addMethod(method: DescMethod, findRule: FindHttpRule, reserved: ReadonlySet<string>): void {
-    if (this.#options.omit?.includes(selectorOf(method)) === true) return;
     const rule = findRule(method);
     const patterns = rule && this.#collect(selectorOf(method), () => toHttpPatterns(rule));
     for (const pattern of patterns ?? []) {

@@ -30,6 +30,7 @@ export {
 export { createRawReader, isHttpBodyType, isMediaType } from "./http-body.ts";
 export { type StreamForm, streamFormsOf } from "./stream-form.ts";
 export {
+  compileInSteps,
   compileRestRoutes,
   describeBinding,
   type RestMatch,
@@ -50,6 +51,7 @@ export { isFileOf, type PartsPlace, partsPlaceOf } from "./multipart-body.ts";
 export { multipartType } from "./multipart-parts.ts";
 export { type FieldPath, findProtoField, leafOf, resolveFieldPath } from "./field-path.ts";
 export { parsePathTemplate } from "./parse-path-template.ts";
+export { parameterNamesMax } from "./parameters.ts";
 export { compilePathVariables } from "./path-variables.ts";
 export { bindBody } from "./request-body.ts";
 export { anyMethod, RouteTable } from "./route-table.ts";

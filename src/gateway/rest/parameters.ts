@@ -92,15 +92,15 @@ function codeOf(noun: ParameterBinding["noun"]): "ERR_QUERY_INVALID" | "ERR_MESS
   return noun === "query parameter" ? "ERR_QUERY_INVALID" : "ERR_MESSAGE_INVALID";
 }
 
-// Protobuf's own recursion limit for messages.
-const namesMax = 100;
+/** Names that the dotted path of a parameter has at most. 100: protobuf's own recursion limit for messages. */
+export const parameterNamesMax = 100;
 
 /** Finds what a name stands for; `undefined` if that is nothing. @throws ConnectError for what something else sets */
 export function resolveParameter(binding: ParameterBinding, name: string): Parameter | undefined {
   const bracket = binding.takesMaps && name.endsWith("]") ? name.indexOf("[") : -1;
   const key = bracket < 0 ? undefined : name.slice(bracket + 1, -1);
   const names = (bracket < 0 ? name : name.slice(0, bracket)).split(".");
-  if (names.length > namesMax) return undefined;
+  if (names.length > parameterNamesMax) return undefined;
   const path = resolveFieldPath(binding.message, names);
   if (path === undefined || (key !== undefined && leafOf(path).fieldKind !== "map")) return undefined;
   let bound: BoundFields | "whole" | undefined = binding.boundFields;

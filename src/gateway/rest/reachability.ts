@@ -8,23 +8,33 @@ import type { RouteTable } from "./route-table.ts";
  *
  * Every binding is tried with example paths of its own: `*` becomes a text that no template spells out, and `**` every
  * number of segments that could matter to some template. A binding that none of its examples reaches is shadowed.
+ *
+ * Takes a step for each binding.
  */
-export function findShadowedBindings(
+export function* findShadowedBindings(
   table: RouteTable<RestBinding>,
   bindings: readonly RestBinding[],
-): readonly { readonly binding: RestBinding; readonly by: readonly RestBinding[] }[] {
+): Generator<void, readonly ShadowedBinding[]> {
+  const shadowed: ShadowedBinding[] = [];
   const text = unspelledText(bindings);
-  const segmentsMax = Math.max(0, ...bindings.map(({ template }) => template.segments.length));
-  return bindings.flatMap((binding) => {
+  const segmentsMax = largest(bindings.map(({ template }) => template.segments.length));
+  for (const binding of bindings) {
     const by = new Set<RestBinding>();
     for (const path of examplePaths(binding.template, text, segmentsMax)) {
       const match = table.match(binding.pattern.httpMethod, path);
-      if (match.kind !== "binding") continue;
-      if (match.binding === binding) return [];
-      by.add(match.binding);
+      if (match.kind === "binding") by.add(match.binding);
+      if (by.has(binding)) break;
     }
-    return by.size === 0 ? [] : [{ binding, by: [...by] }];
-  });
+    if (by.size > 0 && !by.has(binding)) shadowed.push({ binding, by: [...by] });
+    yield;
+  }
+  return shadowed;
+}
+
+/** A binding, and the more exact ones that take all of its paths. */
+interface ShadowedBinding {
+  readonly binding: RestBinding;
+  readonly by: readonly RestBinding[];
 }
 
 function examplePaths(template: PathTemplate, text: string, segmentsMax: number): readonly string[] {
@@ -44,5 +54,10 @@ function unspelledText(bindings: readonly RestBinding[]): string {
   const literals = bindings.flatMap(({ template }) =>
     template.segments.filter((segment) => segment.kind === "literal"),
   );
-  return "x".repeat(1 + Math.max(0, ...literals.map((segment) => segment.text.length)));
+  return "x".repeat(1 + largest(literals.map((segment) => segment.text.length)));
+}
+
+// Of more than a hundred thousand numbers, which do not fit the stack as arguments of Math.max.
+function largest(numbers: readonly number[]): number {
+  return numbers.reduce((most, number) => Math.max(most, number), 0);
 }

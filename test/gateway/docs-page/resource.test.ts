@@ -101,7 +101,7 @@ test("the document was made once for all of this", () => {
   expect(documentsMade).toBe(1);
 });
 
-test("a resource is made once for each coding, and again after it has failed", async () => {
+test("a resource is made once for all codings, and again after it has failed", async () => {
   let made = 0;
   const endpoint = resourceEndpoint("/a", true, () => {
     made += 1;
@@ -111,8 +111,7 @@ test("a resource is made once for each coding, and again after it has failed", a
   await expect(askEndpoint(endpoint)).rejects.toThrow("not yet");
   const [one, same] = await Promise.all([askEndpoint(endpoint), askEndpoint(endpoint)]);
   expect(same.header).toBe(one.header);
+  await askEndpoint(endpoint, { "accept-encoding": "br" });
+  await askEndpoint(endpoint, { "accept-encoding": "br" });
   expect(made).toBe(2);
-  await askEndpoint(endpoint, { "accept-encoding": "br" });
-  await askEndpoint(endpoint, { "accept-encoding": "br" });
-  expect(made).toBe(3);
 });

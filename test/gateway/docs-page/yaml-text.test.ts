@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { writeYaml } from "../../../src/gateway/docs-page/yaml-text.ts";
+import { parseWithDigits, yamlPieces } from "../../../src/gateway/docs-page/yaml-text.ts";
+
+function writeYaml(json: string): string {
+  return [...yamlPieces(parseWithDigits(json))].join("");
+}
 
 // JavaScript puts keys that are numbers first.
 function sorted(text: string): string[] {

@@ -1,4 +1,4 @@
-import { create, createFileRegistry, type DescMessage, setExtension } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type DescMessage, type JsonObject, setExtension } from "@bufbuild/protobuf";
 import {
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
@@ -10,6 +10,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi } from "../../../src/gateway/index.ts";
 import { field_behavior, FieldBehavior } from "../../../src/gateway/gen/google/api/field_behavior_pb.ts";
 import { createExample } from "../../../src/gateway/openapi/example.ts";
+import { documentFieldsMax, Expansion } from "../../../src/gateway/openapi/expansion.ts";
 import { Schemas } from "../../../src/gateway/openapi/schemas.ts";
 import type { OpenApiParameter } from "../../../src/gateway/openapi/open-api-document.ts";
 import { KitchenSink, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -81,8 +82,16 @@ test("a dozen bodies and more have an example", () => {
   expect(bodies.length).toBeGreaterThan(12);
 });
 
+function exampleOfMessage(desc: DescMessage): JsonObject | undefined {
+  const example = createExample(desc, {
+    nameOf: ({ jsonName, name }) => jsonName || name,
+    whole: new Expansion(documentFieldsMax),
+  });
+  return example === "too large" ? undefined : example;
+}
+
 describe("an example", () => {
-  const sink = createExample(SinkSchema, ({ jsonName }) => jsonName);
+  const sink = exampleOfMessage(SinkSchema);
 
   test.each([
     ["a long integer", "fInt64", "7"],
@@ -101,16 +110,16 @@ describe("an example", () => {
   });
 
   test("shows messages three levels deep", () => {
-    const example = createExample(FileDescriptorSetSchema, ({ jsonName }) => jsonName);
+    const example = exampleOfMessage(FileDescriptorSetSchema);
     expect(example).toMatchObject({ file: [{ messageType: [{ field: [{ name: "text" }] }] }] });
     expect(example).not.toHaveProperty("file.0.messageType.0.field.0.options");
   });
 
   test("shows what is required at every depth, and no message that lacks it", () => {
     const chain = chainOf(["One", "Two", "Three", "Four", "Five", "Six"], false);
-    const text = JSON.stringify(createExample(chain, ({ name }) => name));
+    const text = JSON.stringify(exampleOfMessage(chain));
     expect(text.split('"left":"text"').length - 1).toBe(6);
-    expect(createExample(chainOf(["One", "Two"], true), ({ name }) => name)).toBeUndefined();
+    expect(exampleOfMessage(chainOf(["One", "Two"], true))).toBeUndefined();
   });
 
   test("and its schema require one member of a oneof at most", () => {
@@ -133,6 +142,6 @@ describe("an example", () => {
   });
 
   test("of a message with required fields has them", () => {
-    expect(createExample(LegacySchema, ({ jsonName }) => jsonName)).toMatchObject({ name: "text" });
+    expect(exampleOfMessage(LegacySchema)).toMatchObject({ name: "text" });
   });
 });

@@ -6,21 +6,26 @@ export type LeftOut = "readOnly" | "writeOnly";
 /** The depth to which examples are nested, because a schema may contain itself. */
 const depthMax = 4;
 
+/** Values in an example that is made of schemas, which may branch at every level. */
+const valuesMax = 500;
+
 /** Returns an example of a body: the description's own, or one that is made from the schema; `undefined` for none. */
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
   const schema = media.schema ?? media.itemSchema;
   if (media.example !== undefined || schema === undefined) return media.example;
-  return without(description, schema, exampleOfSchema(description, schema, 0), leftOut);
+  return without(description, schema, exampleOfSchema(description, schema, 0, { values: valuesMax }), leftOut);
 }
 
-function exampleOfSchema(description: Description, schema: Schema, depth: number): unknown {
+function exampleOfSchema(description: Description, schema: Schema, depth: number, left: { values: number }): unknown {
   const { examples, enum: choices, anyOf, type, items, properties = {} } = resolveSchema(description, schema);
   if (examples !== undefined) return examples[0];
   if (choices !== undefined) return choices[0];
-  if (depth === depthMax) return undefined;
-  if (anyOf?.[0] !== undefined) return exampleOfSchema(description, anyOf[0], depth + 1);
-  if (type === "array") return [exampleOfSchema(description, items ?? {}, depth + 1)];
-  if (type === "object") return mapMembers(properties, (property) => exampleOfSchema(description, property, depth + 1));
+  if (depth === depthMax || left.values === 0) return undefined;
+  left.values -= 1;
+  const below = (each: Schema): unknown => exampleOfSchema(description, each, depth + 1, left);
+  if (anyOf?.[0] !== undefined) return below(anyOf[0]);
+  if (type === "array") return [below(items ?? {})];
+  if (type === "object") return mapMembers(properties, below);
   if (type === "boolean") return true;
   return type === "integer" || type === "number" ? 7 : "text";
 }
