@@ -38,8 +38,6 @@ function importedArrows(): string[] {
       const path = specifier.startsWith(".") ? join(dirname(file), specifier) : `${specifier.slice(12)}/index.ts`;
       const [from, to] = [file, path].map(roomOf);
       if (from === undefined || to === undefined || from === to) return [];
-      // The text says it of every room.
-      if (to === "options" && file.startsWith("gateway/")) return [];
       return [`${from} → ${to}`];
     });
   });

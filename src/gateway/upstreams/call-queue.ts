@@ -17,7 +17,13 @@ export interface Caller {
  * Why a call was refused although its servers can be reached: `queue_full`, as many calls wait as may; `queue_timeout`,
  * it has waited for a stream for too long; `unsent_bytes`, the servers do not read what was sent before it.
  */
-export type RefusalReason = "queue_full" | "queue_timeout" | "unsent_bytes";
+export type RefusalReason = keyof typeof refusalMessages;
+
+const refusalMessages = {
+  queue_full: "too many calls wait for the server",
+  queue_timeout: "the server had no stream for the call in time",
+  unsent_bytes: "too many bytes wait to be sent",
+} as const;
 
 /**
  * The calls of an upstream that wait for a connection or a stream, first in, first out. Bounded in number by
@@ -50,7 +56,7 @@ export class CallQueue {
   add(caller: Caller): void {
     const { waitingCalls } = this.#limits;
     if (this.#calls.size < waitingCalls) this.#calls.set(caller, performance.now());
-    else this.refuse(caller, "queue_full", "too many calls wait for the server", `${waitingCalls} calls wait`);
+    else this.refuse(caller, "queue_full", `${waitingCalls} calls wait`);
   }
 
   /** Forgets a call, as its caller has given up. */
@@ -89,15 +95,14 @@ export class CallQueue {
     for (const [caller, sinceMs] of this.#calls) {
       if (sinceMs > lateMs) return;
       this.#calls.delete(caller);
-      const message = "the server had no stream for the call in time";
-      this.refuse(caller, "queue_timeout", message, `no stream became free within ${queueTimeoutMs} ms`);
+      this.refuse(caller, "queue_timeout", `no stream became free within ${queueTimeoutMs} ms`);
     }
   }
 
   /** Refuses a call. @param why - for operators; constant, so that logs can recognize repetitions */
-  refuse(caller: Caller, reason: RefusalReason, message: string, why: string): void {
+  refuse(caller: Caller, reason: RefusalReason, why: string): void {
     this.refusals[reason]++;
     const cause = new Error(`${this.#authority}: ${why}`);
-    caller.refuse(problem("ERR_UPSTREAM_BUSY", message, { cause }));
+    caller.refuse(problem("ERR_UPSTREAM_BUSY", refusalMessages[reason], { cause }));
   }
 }

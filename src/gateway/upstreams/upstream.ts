@@ -125,8 +125,7 @@ export class Upstream implements AsyncDisposable {
     if (this.#closing !== undefined) return caller.refuse(closed());
     const { queuedBytes } = this.#limits;
     if (this.#budget.bytes > queuedBytes) {
-      const why = `more than ${queuedBytes} bytes wait to be sent`;
-      return this.#queue.refuse(caller, "unsent_bytes", "too many bytes wait to be sent", why);
+      return this.#queue.refuse(caller, "unsent_bytes", `more than ${queuedBytes} bytes wait to be sent`);
     }
     const connection = this.#findRoom();
     this.#book.refresh();

@@ -28,9 +28,13 @@ const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
 
 const sources: ReadonlyMap<string, string> = new Map(
   readdirSync(join(projectFolder, "src"), { recursive: true, encoding: "utf8" })
-    // What callers of other servers are told is no answer of ours.
+    // What callers of other servers get is not a response of this one, nor is what the operator of a proxy reads.
     .filter(
-      (file) => file.endsWith(".ts") && !/^(gen|client|cli)\/|^gateway\/(client|rest-client|upstreams)\//.test(file),
+      (file) =>
+        file.endsWith(".ts") &&
+        !/^(gen|client|cli)\/|^gateway\/(client|rest-client|upstreams\/(?!call-queue)|proxy\/descriptor-reader)/.test(
+          file,
+        ),
     )
     .map((file) => [file, readFileSync(join(projectFolder, "src", file), "utf8")]),
 );
@@ -51,6 +55,7 @@ const places = [
   String.raw`(?:problem|HttpProblem|unauthenticated|refusal|errorOf)\(\s*"(?<code>ERR_\w+)",\s*${text},?`,
   String.raw`new ConnectError\(\s*${text},`,
   String.raw`const (?:message|reason) =\s*${text};`,
+  String.raw`(?:queue_full|queue_timeout|unsent_bytes): ${text}`,
   String.raw`(?:errorDescription|faultMessage)(?: =|:) ${text}`,
 ].map((pattern) => new RegExp(pattern, "g"));
 

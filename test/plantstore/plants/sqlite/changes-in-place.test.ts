@@ -266,7 +266,7 @@ describe("the watch of a file", () => {
     const file = folder.file("plants.db");
     using db = openDatabase({ file });
     db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)
-             INSERT INTO deletions SELECT i, i, i, '', '', i, NULL FROM n`);
+             INSERT INTO deletions SELECT i, i, i, '', '', i FROM n`);
     const store = await openSqliteStore({ file });
     truncateSync(`${file}-wal`);
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
