@@ -363,8 +363,8 @@ test("connections that only a burst has needed are closed after it, the first is
   await expect.poll(() => server.held.length).toBe(6);
   expect(server.scripted.open).toBe(6);
   expect(await respondToAll(server, calls)).toEqual(["ok"]);
+  await expect.poll(() => client.upstream.load).toMatchObject({ connections: 1, calls: 0 });
   await expect.poll(() => server.scripted.open).toBe(1);
-  expect(client.upstream.load).toMatchObject({ connections: 1, calls: 0 });
   expect(await respondToAll(server, call(client, 1))).toEqual(["ok"]);
   expect(server.scripted.connections).toBe(6);
   // The server is the same all the time.
