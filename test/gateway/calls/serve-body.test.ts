@@ -16,6 +16,7 @@ const json: Field = ["content-type", "application/json"];
 const gardener: Field = ["authorization", "Bearer gardener"];
 const visitor: Field = ["authorization", "Bearer visitor"];
 const id = 7;
+const readMaxBytes = jsonRpcBytesMax / 2;
 const subjectKey = createContextKey("nobody");
 
 function bodyOf(params: object, method = waterBedProcedure.slice(1)): string {
@@ -134,6 +135,14 @@ const cases: readonly Case[] = [
     ran: admitted,
   },
   {
+    name: "a message that is larger than the RPC allows",
+    request: post(bodyOf({ note: "x".repeat(readMaxBytes) })),
+    response: failure(server, `message is larger than ${readMaxBytes} bytes`),
+    ...named,
+    code: Code.ResourceExhausted,
+    ran: [...admitted, `gate ${waterBedProcedure}`],
+  },
+  {
     name: "another content type",
     request: post(bodyOf({}), [["content-type", "text/plain"], gardener]),
     response: failure(invalidRequest, "the content type is not application/json", null),
@@ -165,6 +174,7 @@ async function startGuarded(
       },
     },
     {
+      readMaxBytes,
       admit: ({ procedure, authorization, contextValues }: AdmitRequest) => {
         ran.push(`admit ${procedure}`);
         if (authorization === null) {

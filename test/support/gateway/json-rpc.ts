@@ -9,6 +9,7 @@ import {
   type BodyTarget,
   type BodyWire,
   LazyHeaders,
+  messageTooLarge,
   type Protocol,
   type ResponseParts,
   type UnaryRpc,
@@ -141,7 +142,11 @@ class JsonRpcWire implements UnaryWire {
   }
 
   readMessage(): Message {
-    return this.#codec.decode(toUtf8(JSON.stringify(this.#params)));
+    const { readMaxBytes } = this.#rpc.options;
+    const bytes = toUtf8(JSON.stringify(this.#params));
+    // The body was read before the limit of the RPC was known.
+    if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
+    return this.#codec.decode(bytes);
   }
 
   writeMessage({ message }: ResponseParts): void {
