@@ -10,6 +10,7 @@ export interface NoCallRow {
   readonly caller: WireFormatName;
   /** Sent with a good credential; the header is on top of that. */
   readonly request: HttpRequest;
+  /** A HEAD has the header of this alone. */
   readonly want: SeenAnswer;
 }
 
@@ -101,6 +102,23 @@ const unknownPathRows: readonly NoCallRow[] = [
   },
 ];
 
+/** Methods other than DELETE on the path of the operation. */
+const plantMethodRows: readonly NoCallRow[] = [
+  ...["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", "PURGE"].map((httpMethod) => ({
+    name: `${httpMethod} is not allowed on a plant`,
+    request: { httpMethod, path: "/plants/7", header: [] },
+  })),
+  {
+    name: "X-HTTP-Method-Override is ignored",
+    request: { httpMethod: "POST", path: "/plants/7", header: [["x-http-method-override", "DELETE"] as const] },
+  },
+].map(({ name, request }) => ({
+  name,
+  caller: "rest",
+  request,
+  want: record(405, 12, `${request.httpMethod} is not allowed here`, { allow: "DELETE" }),
+}));
+
 /** Methods other than POST on the path of the RPC. */
 const methodRows: readonly NoCallRow[] = ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"].flatMap(
   (httpMethod): NoCallRow[] => {
@@ -186,5 +204,13 @@ const contentTypeRows: readonly NoCallRow[] = [
   },
 ];
 
-/** Every request of the contract that leads to no call, except for those in the table of REST. */
-export const noCallTable: readonly NoCallRow[] = [...unknownPathRows, ...methodRows, ...contentTypeRows];
+/**
+ * Every request of the contract with a wrong method or content type, and those for an RPC that does not exist. Paths of
+ * REST that do not exist are in the table of REST.
+ */
+export const noCallTable: readonly NoCallRow[] = [
+  ...unknownPathRows,
+  ...plantMethodRows,
+  ...methodRows,
+  ...contentTypeRows,
+];

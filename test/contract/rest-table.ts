@@ -9,19 +9,17 @@ export interface RestRow {
   readonly want: RestWant;
 }
 
-/** A request whose method is DELETE and whose header holds nothing but the credential, unless it says otherwise. */
+/** A DELETE whose header holds nothing but the credential, unless it says otherwise. */
 export interface RestRequest {
-  readonly httpMethod?: string;
   readonly path: string;
   readonly header?: readonly Field[];
   readonly body?: string;
 }
 
-/** The status, the error record where there is one, and the fields that come on top of its content type. */
+/** The status, and the error record where there is one. */
 export interface RestWant {
   readonly httpStatus: number;
   readonly record?: { readonly error: number; readonly message: string };
-  readonly fields?: Readonly<Record<string, string>>;
 }
 
 /** The plant that every row is after, and the one that a wrong reading would hit. */
@@ -39,11 +37,6 @@ const unknown = (...names: readonly string[]): RestWant =>
     `unknown query parameter${names.length > 1 ? "s" : ""} ${names.map((name) => JSON.stringify(name)).join(", ")}`,
   );
 const noBody = invalid("this operation takes no body");
-const notAllowed = (httpMethod: string): RestWant => ({
-  httpStatus: 405,
-  record: { error: 12, message: `${httpMethod} is not allowed here` },
-  fields: { allow: "DELETE" },
-});
 
 // A row for each kind of wrong id: test/gateway/json/numbers.test.ts and conformance/cases/ have the spellings.
 
@@ -109,15 +102,6 @@ export const pathRows: readonly RestRow[] = [
   { name: "the path of another service is not found", request: { path: "/trees/7" }, want: nothingHere },
 ];
 
-/** Methods on the path of the operation. */
-export const methodRows: readonly RestRow[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", "PURGE"].map(
-  (httpMethod) => ({
-    name: `${httpMethod} is not allowed on a plant`,
-    request: { httpMethod, path: "/plants/7" },
-    want: notAllowed(httpMethod),
-  }),
-);
-
 /** What may not come along with the path. */
 export const extraRows: readonly RestRow[] = [
   { name: "a query does not override the path", request: { path: "/plants/7?id=8" }, want: pathBound },
@@ -169,16 +153,11 @@ export const extraRows: readonly RestRow[] = [
     request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "" },
     want: deleted,
   },
-  {
-    name: "X-HTTP-Method-Override is ignored",
-    request: { httpMethod: "POST", path: "/plants/7", header: [["x-http-method-override", "DELETE"]] },
-    want: notAllowed("POST"),
-  },
 ];
 
 /** The request as it is sent. */
 export function toHttpRequest(request: RestRequest, credential: Field): HttpRequest {
-  const { httpMethod = "DELETE", path, header = [], body } = request;
-  const sent = { httpMethod, path, header: [...header, credential] };
+  const { path, header = [], body } = request;
+  const sent = { httpMethod: "DELETE", path, header: [...header, credential] };
   return body === undefined ? sent : { ...sent, body: Buffer.from(body, "latin1") };
 }

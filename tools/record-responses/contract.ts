@@ -3,7 +3,7 @@ import { Readiness } from "../../src/gateway/health/index.ts";
 import { silentLog } from "../../src/operators/operations/index.ts";
 import { servePlants } from "../../src/plantstore/service/index.ts";
 import { noCallTable } from "../../test/contract/no-call-table.ts";
-import { extraRows, methodRows, pathRows, plant, toHttpRequest } from "../../test/contract/rest-table.ts";
+import { extraRows, pathRows, plant, toHttpRequest } from "../../test/contract/rest-table.ts";
 import { situations } from "../../test/contract/situations.ts";
 import { openSituationStore } from "../../test/support/plants/situation-store.ts";
 import { authorized, testVerifier } from "../../test/support/server/plant-server.ts";
@@ -31,7 +31,7 @@ const calls: readonly NamedRequest[] = Object.values(situations).flatMap((ofRpc)
   ),
 );
 
-const rest: readonly NamedRequest[] = [...pathRows, ...methodRows, ...extraRows].map(({ name, request }) => ({
+const rest: readonly NamedRequest[] = [...pathRows, ...extraRows].map(({ name, request }) => ({
   ...toHttpRequest(request, authorized),
   name,
 }));
