@@ -100,6 +100,5 @@ function notOfCoding(coding: string): ConnectError {
 }
 
 function decodesToTooMuch(): ConnectError {
-  const message = `the body is more than ${decodedRatioMax} times smaller than its content`;
-  return problem("ERR_BODY_TOO_LARGE", message, { httpStatus: 429 });
+  return problem("ERR_BODY_TOO_LARGE", `the body is more than ${decodedRatioMax} times smaller than its content`);
 }
