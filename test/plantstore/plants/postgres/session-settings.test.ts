@@ -6,11 +6,18 @@ import {
   migratePostgres,
   openPostgresDatabase,
 } from "../../../../src/plantstore/plants/postgres/all-plants/plant-database.ts";
-import { oneServer } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
+import { findRefused } from "../../../../src/plantstore/plants/postgres/delete/attempt-batch.ts";
+import { toDeleteBatch } from "../../../../src/plantstore/plants/postgres/delete/delete-batch.ts";
+import { oneServer, oneServerByDay } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
 import { runBatch, type RunBatchOptions } from "../../../../src/plantstore/plants/postgres/delete/run-batch.ts";
+import { runLocking } from "../../../../src/plantstore/plants/postgres/schema/beside-servers.ts";
+import { makeDays } from "../../../../src/plantstore/plants/postgres/schema/by-day.ts";
+import { followRenamedSchema } from "../../../../src/plantstore/plants/postgres/schema/renamed-schema.ts";
+import type { StoreSchema } from "../../../../src/plantstore/plants/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../src/plantstore/plants/postgres/store.ts";
+import { addDay } from "../../../support/plants/days.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../../support/plants/describe-plant-store.ts";
@@ -100,6 +107,70 @@ describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit =
       return { running };
     });
     await expect(working.running).resolves.toBe(true);
+    await session.close();
+  });
+});
+
+/** What servers and `migrate` do to the tables themselves, on a server with work for each. */
+const upkeep: readonly {
+  readonly name: string;
+  /** SQL that makes work for it. */
+  readonly before?: string;
+  readonly work: (session: Session, schema: StoreSchema) => Promise<unknown>;
+}[] = [
+  { name: "a step of migrate", work: (session, schema) => runLocking(session, schema, "CREATE TABLE step (id int)") },
+  { name: "making partitions of days", work: makeDays },
+  {
+    name: "functions that follow a renamed schema",
+    before: "ALTER FUNCTION plantstore_make_days SET search_path = elsewhere, pg_temp",
+    work: followRenamedSchema,
+  },
+  {
+    name: "dropping a day",
+    work: async (session, schema) => await oneServerByDay(schema).days?.dropOld(session, 86_400_000),
+  },
+  {
+    name: "dropping records of other days",
+    work: (session, schema) => oneServerByDay(schema).dropOldRecords(session, 1, { max: 10 }),
+  },
+  {
+    name: "dropping records of a table that is not divided",
+    work: (session, schema) => oneServer(schema).dropOldRecords(session, 1, { max: 10 }),
+  },
+];
+
+async function createNeglected(before = ""): Promise<string> {
+  const url = await createRecorded();
+  await addDay(url, -3, 1);
+  await runSql(url, before);
+  return url;
+}
+
+describe("what another client of a pooler has set", () => {
+  test.each(upkeep)(
+    "lets the commit of $name wait for its synchronous standby all the same",
+    async ({ before, work }) => {
+      const url = await createNeglected(before);
+      const session = new Session(readServerUrl(url));
+      await session.run("SET synchronous_commit = off");
+      const working = await withoutStandby(url, async () => {
+        await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+        const running = work(session, schemaOf(session));
+        await expect.poll(() => runSql(url, waitingSql(session))).toHaveLength(1);
+        return { running };
+      });
+      await working.running;
+      await session.close();
+    },
+  );
+
+  test.each(upkeep)("does not keep $name from being done", async ({ before, work }) => {
+    const url = await createNeglected(before);
+    const role = `other_${randomUUID().replaceAll("-", "")}`;
+    await runSql(url, `CREATE ROLE ${role}`);
+    const session = new Session(readServerUrl(url));
+    await session.run(`SET default_transaction_read_only = on; SET row_security = off; SET ROLE ${role}`);
+    await work(session, schemaOf(session));
     await session.close();
   });
 });
@@ -240,6 +311,97 @@ describe("what has the server refuse a statement", () => {
     expect(await runSql(url.replace(role, "tester"), "SELECT id FROM plants")).toEqual([{ id: "9" }]);
   });
 
+  describe("is checked where the server does not refuse it: a role of other rights that another client has set", () => {
+    /** A URL of plants, of which row security shows plant 9 to another role alone, and the others to that of the URL. */
+    async function createHidden(): Promise<{ readonly url: string; readonly role: string }> {
+      const url = await server.createPlants([1n, 2n, 3n, 4n, 9n]);
+      const [row] = await runSql(url, "SELECT current_schema() AS name");
+      const [schema, role] = [String(row?.["name"]), `hidden_${String(row?.["name"])}`];
+      await runSql(
+        url,
+        `CREATE ROLE ${role} LOGIN NOINHERIT; CREATE ROLE ${role}_other; GRANT ${role}_other TO ${role};
+         GRANT USAGE ON SCHEMA ${schema} TO ${role}, ${role}_other;
+         GRANT ALL ON plants, deletions TO ${role}, ${role}_other; GRANT SELECT ON plantstore_schema TO ${role};
+         ALTER TABLE plants ENABLE ROW LEVEL SECURITY;
+         CREATE POLICY mine ON plants TO ${role} USING (id <> 9);
+         CREATE POLICY others ON plants TO ${role}_other USING (id = 9)`,
+      );
+      return { url: url.replace("user=tester", `user=${role}`), role };
+    }
+
+    test.each([
+      { name: "a lone deletion", ids: [1n], want: [true] },
+      { name: "a batch", ids: [1n, 2n, 9n], want: [true, true, false] },
+      { name: "a lone deletion of a hidden plant", ids: [9n], want: [false] },
+      { name: "a lone deletion with a key", ids: [3n], key: "key", want: [true] },
+      { name: "deletions that skip locked plants", ids: [1n, 9n], options: { skipsLocked: true }, want: [true, false] },
+      { name: "a deletion that was done before", ids: [8n], options: { token }, want: [true] },
+    ])("$name is done by the role of the URL", async ({ ids, key, options, want }) => {
+      const { url, role } = await createHidden();
+      await runSql(url.replace(role, "tester"), recordSql(8, "NULL"));
+      const session = new Session(readServerUrl(url));
+      await session.run(`SET ROLE ${role}_other`);
+      const pending = ids.map((id) => pendingOf(id, key));
+      await expect(runOn(session, pending, options)).resolves.toEqual(want);
+      await session.close();
+      const left = await runSql(url.replace(role, "tester"), "SELECT id FROM plants WHERE id = 9");
+      expect(left).toEqual([{ id: "9" }]);
+    });
+
+    // What has been run before may have reset the role, but behind a pooler on another connection.
+    test.each<{ name: string; look: (session: Session) => Promise<unknown>; want: unknown }>([
+      {
+        name: "which plants are there",
+        look: (session) => oneServer(schemaOf(session)).findPlants(session, [1n, 9n]),
+        want: [1n],
+      },
+      {
+        name: "what became of a plant that the server refuses to delete",
+        look: (session) => findRefused(session, oneServer(schemaOf(session)), toDeleteBatch(token, [pendingOf(1n)])),
+        want: "kept",
+      },
+    ])("the role of the URL looks up $name", async ({ look, want }) => {
+      const { url, role } = await createHidden();
+      const session = new Session(readServerUrl(url));
+      await session.run(`SET ROLE ${role}_other`);
+      await expect(look(session)).resolves.toEqual(want);
+      await session.close();
+    });
+
+    test("a role that is configured is kept, and none instead of it is refused", async () => {
+      const { url, role } = await createHidden();
+      await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
+      const session = new Session(readServerUrl(url));
+      await session.run("SET ROLE none");
+      await expect(runOn(session, [pendingOf(1n)])).resolves.toEqual([false]);
+      await expect(runOn(session, [pendingOf(9n)])).resolves.toEqual([true]);
+      await session.close();
+    });
+  });
+
+  test("is reported where the user may not change it: triggers that are off for the role", async () => {
+    const url = await server.createPlants([1n]);
+    const [row] = await runSql(url, "SELECT current_schema() AS name");
+    const role = `replica_${String(row?.["name"])}`;
+    await runSql(
+      url,
+      `CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO ${role};
+       GRANT ALL ON plants, deletions TO ${role}; GRANT SELECT ON plantstore_schema TO ${role};
+       ALTER ROLE ${role} SET session_replication_role = replica`,
+    );
+    const ofRole = url.replace("user=tester", `user=${role}`);
+    await expect(openPostgresStore({ url: ofRole })).rejects.toThrow(
+      `permission denied to set parameter "session_replication_role", without which triggers and foreign keys would ` +
+        `not protect plants: run ALTER ROLE … RESET session_replication_role`,
+    );
+    const session = new Session(readServerUrl(ofRole));
+    await expect(runOn(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { code: "42501" } });
+    const left = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
+    await expect.poll(() => runSql(url, left)).toEqual([]);
+    await session.close();
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+  });
+
   test("is kept where it is configured: a role whose transactions are read-only deletes nothing", async () => {
     const url = await server.createPlants([1n]);
     await runSql(url, "CREATE ROLE reads LOGIN SUPERUSER; ALTER ROLE reads SET default_transaction_read_only = on");
@@ -249,6 +411,22 @@ describe("what has the server refuse a statement", () => {
     await session.close();
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });
+});
+
+test("time-outs that are too short set a deletion aside like that of a locked plant, which stays", async () => {
+  const url = await server.createPlants([1n]);
+  await runSql(
+    url,
+    `CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN OLD; END $$;
+     CREATE TRIGGER linger BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION linger()`,
+  );
+  const session = new Session(readServerUrl(url));
+  await session.run("SET statement_timeout = 50; SET lock_timeout = 1");
+  const aside: bigint[] = [];
+  await runOn(session, [pendingOf(1n)], { setAside: ({ id }) => void aside.push(id) });
+  expect(aside).toEqual([1n]);
+  await session.close();
+  expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
 });
 
 describe("a database and a role with other settings of how SQL is read and written", () => {
@@ -297,6 +475,6 @@ describe("a database and a role with other settings of how SQL is read and writt
     const days = "SELECT count(*)::integer AS count FROM pg_inherits WHERE inhparent = 'deletions_by_day'::regclass";
     // Today, the three days ahead, and that of other days.
     expect(await runSql(url, days)).toEqual([{ count: 5 }]);
-    await expect(migratePostgres(url)).resolves.toMatchObject({ from: 4 });
+    await expect(migratePostgres(url)).resolves.toMatchObject({ from: 1 });
   });
 });

@@ -16,6 +16,7 @@ import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-err
 import { createCertificate } from "../../../support/carriers/certificate.ts";
 import { within } from "../../../support/deadline.ts";
 import { startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
+import { startPostgresProxy } from "../../../support/plants/postgres-proxy.ts";
 import {
   cancelWaitsForStandby,
   type PostgresServer,
@@ -729,6 +730,29 @@ async function forward(
 }
 
 describe("of several hosts", () => {
+  test("a fault in a transaction leads to the next host once, and not past it", async () => {
+    await using proxy = await startPostgresProxy(
+      server.socketFolder,
+      (client, upstream) => void client.pipe(upstream).pipe(client),
+      port,
+    );
+    const folders = `${server.socketFolder},${proxy.socketFolder}`;
+    for (const work of [
+      (session: Session) => session.runInTransaction(readCommitted, "SELECT 1 / 0"),
+      (session: Session) => session.begin(`${readCommitted}; SELECT 1 / 0`),
+    ]) {
+      const url = `postgres:///postgres?host=${folders}&port=${port}&user=tester&target_session_attrs=any`;
+      const session = new Session(readServerUrl(url));
+      await expect(work(session)).rejects.toThrow(/division by zero/);
+      expect(proxy.sockets.size).toBe(0);
+      session.discard();
+      await session.connect();
+      expect(proxy.sockets.size).toBe(2);
+      await session.close();
+      await expect.poll(() => proxy.sockets.size).toBe(0);
+    }
+  });
+
   let url: string;
   let standby: Forwarding;
   beforeAll(async () => {

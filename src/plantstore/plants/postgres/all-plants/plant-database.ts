@@ -1,4 +1,5 @@
 import { schemaAfter } from "../../schema-version.ts";
+import { randomUUID } from "node:crypto";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { chunkRowsMax } from "../../in-chunks.ts";
 import { withNamedFaults } from "../../named-faults.ts";
@@ -16,6 +17,7 @@ import type { OnWaiting } from "../schema/beside-servers.ts";
 import { migrate, type Versions } from "../schema/migrate.ts";
 import { type Migration, migrations } from "../schema/migrations.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
+import { namesBegin } from "../server/named-statements.ts";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
@@ -145,11 +147,13 @@ async function* listDeletions(
  * early.
  */
 async function* chunksOf(session: Session, query: string): AsyncGenerator<readonly Row[]> {
+  // Another client of a pooler may have left a cursor on the connection (WITH HOLD), whatever its name is.
+  const cursor = `"${namesBegin}${randomUUID()}"`;
   try {
     // One transaction reads one snapshot, and PgBouncer keeps it on one server connection.
-    await session.begin(`ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE rows NO SCROLL CURSOR FOR ${query}`);
+    await session.begin(`ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE ${cursor} NO SCROLL CURSOR FOR ${query}`);
     for (;;) {
-      const rows = await session.query(`FETCH ${chunkRowsMax} FROM rows`);
+      const rows = await session.query(`FETCH ${chunkRowsMax} FROM ${cursor}`);
       if (rows.length > 0) yield rows;
       if (rows.length < chunkRowsMax) return;
     }

@@ -1,5 +1,4 @@
 import type { PendingDelete } from "../../delete-queue.ts";
-import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { AnsweredByKey } from "./answered-by-key.ts";
@@ -147,7 +146,7 @@ export async function findRefused(
   placement: Placement,
   batch: DeleteBatch,
 ): Promise<PlantFate | undefined> {
-  const there = await session.query(lockSql(placement.schema), [batch.ids]);
+  const there = await session.query(lockSql(placement), [batch.ids]);
   // In this order: once the attempt has released its lock, its record is complete.
   const deleted = await findRecorded(session, placement, batch);
   if (deleted.length > 0) return "deleted";
@@ -156,7 +155,8 @@ export async function findRefused(
   return undefined;
 }
 
-const lockSql = ({ plants }: StoreSchema): string => `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) FOR UPDATE`;
+const lockSql = ({ schema: { plants }, pinned }: Placement): string =>
+  `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${pinned} FOR UPDATE`;
 
 // An UPDATE that changes nothing instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
 // the records that it finds are durable even if the first attempt could not wait for that. If a trigger suppresses the

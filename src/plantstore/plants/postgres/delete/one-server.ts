@@ -1,5 +1,5 @@
 import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
-import { pinned, pinnedByRow } from "../server/pinned-settings.ts";
+import { ownRole, pinned, pinnedByRow } from "../server/pinned-settings.ts";
 import type { Row } from "../server/session.ts";
 import { makeDays } from "../schema/by-day.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
@@ -122,7 +122,7 @@ function keysSql(isByDay: boolean, parameter: string): string {
 
 // Adds a row without an id if the server has synchronous standbys.
 const stillThereSql = ({ plants }: StoreSchema): string => `
-  SELECT id FROM ${plants} WHERE id = ANY($1::bigint[])
+  SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${ownRole}
   UNION ALL SELECT NULL WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''`;
 
 // A message that nobody reads, because a transaction that writes nothing waits for no standby.
@@ -149,7 +149,7 @@ export function oneServer(schema: StoreSchema): Placement {
 
 /** Returns the same with records that are divided by day. */
 export function oneServerByDay(schema: StoreSchema): Placement {
-  const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval)`;
+  const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinned}`;
   return {
     ...placeOnOneServer(schema, true),
     // At full load dropping then takes a thirteenth of the time of one core, and some 1.4 times as many records are

@@ -23,5 +23,15 @@ function textOf(fault: unknown): string {
   if (fault instanceof StoreOpenError) return fault.message;
   // A name with several addresses fails with one error per address, and no message of its own.
   if (fault instanceof AggregateError) return fault.errors.map(textOf).join("; ");
-  return fault instanceof Error ? `${waits.get(sqlStateOf(fault)) ?? ""}${fault.message}` : String(fault);
+  if (!(fault instanceof Error)) return String(fault);
+  const state = sqlStateOf(fault);
+  const advice = state === "42501" && fault.message.includes(replicationRole) ? triggersOff : "";
+  return `${waits.get(state) ?? ""}${fault.message}${advice}`;
 }
+
+const replicationRole = "session_replication_role";
+
+// The store turns triggers on for itself where the user may do that.
+const triggersOff =
+  `, without which triggers and foreign keys would not protect plants: run ALTER ROLE … RESET ${replicationRole}, ` +
+  `or GRANT SET ON PARAMETER ${replicationRole}`;

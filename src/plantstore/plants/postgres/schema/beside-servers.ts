@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Migration } from "./migrations.ts";
@@ -36,9 +37,18 @@ export async function runBesideServers(
   }
 }
 
+/**
+ * Returns the statement by which a transaction, or else the session, may take as long as it needs: a query, because SET
+ * fails in releases before PostgreSQL 17, which do not have this time-out.
+ */
+export const endTransactionTimeout = (isLocal: boolean): string =>
+  `SELECT pg_catalog.set_config(name, '0', ${isLocal}) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'`;
+
 /** Runs statements in one transaction, which waits for locks no longer than {@link tableLockMs}. */
 export async function runLocking(session: Session, schema: StoreSchema, sql: string): Promise<void> {
-  await session.run(`${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs}; ${sql}`);
+  const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
+    ${endTransactionTimeout(true)}`;
+  await session.runInTransaction(begin, sql);
 }
 
 /** Runs a step, and returns whether it got the locks. */
@@ -66,7 +76,11 @@ async function findUser(session: Session, { quoted }: StoreSchema, table: string
   return `process ${pid} of the server (${application}), which has used the table ${table} for up to ${seconds ?? "?"} s`;
 }
 
-/** Builds an index, unless it exists. An index that an interrupted attempt has left is invalid, and is built anew. */
+/**
+ * Builds an index, unless it exists. An index that an interrupted attempt has left is invalid, and is built anew. None
+ * is built concurrently in a transaction, so no settings are pinned: the commit of the version that follows makes it
+ * durable, and the server refuses it to another role and in read-only transactions.
+ */
 export async function buildIndex(
   session: Session,
   { quoted }: StoreSchema,

@@ -1,3 +1,4 @@
+import { pinned } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
@@ -10,7 +11,7 @@ const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog
 
 /** Makes the partitions of the next days, if they are missing. */
 export async function makeDays(session: Session, { quoted }: StoreSchema): Promise<void> {
-  await session.query(`SELECT ${quoted}.plantstore_make_days()`);
+  await session.query(`SELECT ${quoted}.plantstore_make_days() WHERE ${pinned}`);
 }
 
 /**

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { schemaAfter, type SchemaVersion } from "../../schema-version.ts";
 import { isCitus } from "../citus/distribute.ts";
-import { beginSql, readCommitted } from "../server/pinned-settings.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
-import { buildIndex, type OnWaiting, runBesideServers, runLocking } from "./beside-servers.ts";
+import { buildIndex, endTransactionTimeout, type OnWaiting, runBesideServers, runLocking } from "./beside-servers.ts";
 import { isPostgres } from "./by-day.ts";
 import { checkSettings, demandUsable, versionOf } from "./check-database.ts";
 import type { Migration } from "./migrations.ts";
@@ -14,10 +14,6 @@ import { tablesSql } from "./tables.ts";
 // Milliseconds between two tries to become the process that migrates. Waiting in a statement instead would keep a
 // snapshot, and the build of an index would wait for that in turn.
 const lockIntervalMs = 100;
-
-// A query, because SET fails in releases before PostgreSQL 17, which do not have this time-out.
-const endTransactionTimeout = (isLocal: boolean): string =>
-  `SELECT pg_catalog.set_config(name, '0', ${isLocal}) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'`;
 
 const allTablesSql = "SELECT FROM pg_catalog.pg_publication WHERE puballtables";
 
@@ -88,7 +84,7 @@ async function takeNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promis
  */
 async function createTables(session: Session, schema: StoreSchema): Promise<void> {
   const isByDay = (await isPostgres(session)) && !(await isCitus(session));
-  await session.run(`${beginSql(readCommitted)}; ${searchPathSql(schema)}; ${tablesSql(isByDay)}; COMMIT`);
+  await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
 }
 
 /**

@@ -15,7 +15,7 @@ export function nameStatement(text: string): NamedStatement {
   return { name: `${namesBegin}${createHash("sha256").update(text).digest("base64url")}`, text };
 }
 
-/** How all names begin, for an operator who looks at `pg_prepared_statements`. */
+/** How the names of statements and cursors begin, for an operator who looks at `pg_prepared_statements`. */
 export const namesBegin = "plantstore_";
 
 /**

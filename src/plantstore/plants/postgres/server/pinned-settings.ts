@@ -5,38 +5,53 @@ import { sqlStateOf } from "./sql-state.ts";
 
 // A commit is an acknowledgement, so it waits for the disk and for synchronous standbys. NULL stands for what the
 // connection began with, without any SET: of that, `remote_apply` is kept, which waits for more.
-const durable = `
-    CASE pg_catalog.set_config('synchronous_commit', NULL, true) WHEN 'remote_apply' THEN 'remote_apply'
+const pinSynchronousCommit = `
+    CASE pg_catalog.set_config('synchronous_commit', NULL, true) WHEN 'on' THEN '' WHEN 'remote_apply' THEN ''
       ELSE pg_catalog.set_config('synchronous_commit', 'on', true) END`;
 
 // The warning that a commit is not on its standbys must arrive. Citus has it in debug messages in some transactions.
-const heard = "pg_catalog.set_config('client_min_messages', 'debug1', true)";
+const pinClientMinMessages = `
+    CASE pg_catalog.current_setting('client_min_messages') WHEN 'debug1' THEN ''
+      ELSE pg_catalog.set_config('client_min_messages', 'debug1', true) END`;
 
 // Triggers and foreign keys may keep a plant. Without need nothing is set, because not every user may set it.
-const guarded = `
+const pinReplicationRole = `
     CASE pg_catalog.current_setting('session_replication_role')
       WHEN 'replica' THEN pg_catalog.set_config('session_replication_role', 'origin', true) ELSE '' END`;
+
+const otherRole = "another client has set the role";
+
+// Row security may hide a plant from one role and show it to another. Which rows a statement sees is decided before it
+// runs, so it cannot set its role, but it can fail.
+const refuseOtherRole = `
+    CASE pg_catalog.current_setting('role') WHEN pg_catalog.set_config('role', NULL, true) THEN ''
+      ELSE ('${otherRole} ' || pg_catalog.current_setting('role'))::bigint::pg_catalog.text END`;
+
+const pins = `${pinSynchronousCommit} || ${pinClientMinMessages} || ${pinReplicationRole} || ${refuseOtherRole}`;
 
 /**
  * A condition that always holds, and sets what the commit of its statement depends on until that commit
  * (`set_config(…, true)`), for the WHERE of an UPDATE or DELETE of a single row: PostgreSQL evaluates it for each row, before
- * it changes that. Without a row there is nothing to commit. A lone deletion takes 7 µs more for it.
+ * it changes that. Without a row there is nothing to commit.
  */
-export const pinnedByRow: string = `(${durable} || ${heard} || ${guarded}) IS NOT NULL`;
+export const pinnedByRow: string = `(${pins}) IS NOT NULL`;
 
 /**
  * The same for any number of rows: PostgreSQL evaluates the subquery, which does not depend on rows, once before it reads
  * them. Citus takes no such function in a statement for its workers.
  */
-export const pinned: string = `(SELECT ${durable} || ${heard} || ${guarded}) IS NOT NULL`;
+export const pinned: string = `(SELECT ${pins}) IS NOT NULL`;
 
-// What a statement cannot set for itself, because the server refuses it before it runs. Who connects again has the same.
-const reset = "RESET default_transaction_read_only; RESET row_security; RESET ROLE";
+/** A condition that always holds in a statement that commits nothing, unless its role is that of another client. */
+export const ownRole: string = `(SELECT ${refuseOtherRole}) IS NOT NULL`;
+
+// What a statement cannot set for itself, because it is decided before it runs. Who connects again has the same.
+const resetSql = "RESET default_transaction_read_only; RESET row_security; RESET ROLE";
 
 /** Whether the server may have refused a statement for the sake of such a setting: then it did nothing. */
 export function isRefusedBySetting(fault: unknown): boolean {
   const state = sqlStateOf(fault);
-  return state === "25006" || state === "42501";
+  return state === "25006" || state === "42501" || (state === "22P02" && String(fault).includes(otherRole));
 }
 
 /** The characteristics of most transactions. */
@@ -49,6 +64,6 @@ export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
  * @param characteristics - as after `BEGIN`; statements may follow
  */
 export function beginSql(characteristics: string): string {
-  return `BEGIN; ${reset}; COMMIT; BEGIN ${characteristics};
+  return `BEGIN; ${resetSql}; COMMIT; BEGIN ${characteristics};
     SELECT pg_catalog.set_config('citus.worker_min_messages', 'debug1', true) WHERE ${pinned}`;
 }

@@ -210,17 +210,36 @@ export class Session {
 
   /**
    * Begins a transaction as {@link beginSql} does. Until {@link commit}, everything runs on this connection and fails if
-   * it is lost, because the rest of a transaction must not run without its beginning.
+   * it is lost, because the rest of a transaction must not run without its beginning. A fault disconnects.
    */
   async begin(characteristics: string): Promise<void> {
-    await this.run(beginSql(characteristics));
+    try {
+      await this.run(beginSql(characteristics));
+    } catch (fault) {
+      // What was begun would still be open.
+      this.#disconnect();
+      throw fault;
+    }
     this.#isInTransaction = true;
+  }
+
+  /**
+   * Runs statements without parameters and results in a transaction that {@link begin} would begin, in one message: the
+   * server commits even if this process hangs. A fault rolls it back, and disconnects.
+   */
+  async runInTransaction(characteristics: string, script: string): Promise<void> {
+    try {
+      await this.run(`${beginSql(characteristics)}; ${script}; COMMIT`);
+    } catch (fault) {
+      this.#disconnect();
+      throw fault;
+    }
   }
 
   /** Does work in a transaction that {@link begin} begins, and commits it. A fault rolls it back, and disconnects. */
   async transact<Result>(characteristics: string, work: () => Promise<Result>): Promise<Result> {
+    await this.begin(characteristics);
     try {
-      await this.begin(characteristics);
       const result = await work();
       await this.commit();
       return result;
@@ -291,8 +310,12 @@ export class Session {
    * there are several: a primary that was replaced may not know it, and wait in vain for standbys that follow another.
    */
   discard(): void {
-    this.#isInTransaction = false;
     this.#host++;
+    this.#disconnect();
+  }
+
+  #disconnect(): void {
+    this.#isInTransaction = false;
     const client = this.#client;
     this.#client = undefined;
     if (client !== undefined) void disconnect(client);
