@@ -19,6 +19,7 @@ import { Citus } from "./citus/citus.ts";
 import { type LockedDelete, LockedDeletes } from "./delete/locked-deletes.ts";
 import { problemOf } from "./delete/problem.ts";
 import { BatchGivenUp, batchTimeoutMs, runBatch } from "./delete/run-batch.ts";
+import { checkAskedSettings } from "./schema/check-asked-settings.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import type { SessionTimeouts } from "./server/connect.ts";
 import { followServerUrl } from "./server/follow-server-url.ts";
@@ -225,6 +226,8 @@ class PostgresStore implements PlantStore {
     return await this.#withSession(untilMs, async (session) => {
       try {
         const schema = await this.#citus.schemaOn(session);
+        // A pooler may have begun to drop them.
+        await checkAskedSettings(session);
         await checkDatabase(session, schema);
         // The check is made for each worker, so it needs to know them.
         await this.#citus.learn(session);

@@ -160,13 +160,11 @@ describe("the schema of a store", () => {
 });
 
 describe("settings that options in the database URL ask for", () => {
-  /** A pooler that drops the `options` of its clients: they become spaces. */
-  const startDropping = () =>
+  /** A pooler that drops the `options` of its clients, which become spaces, or replaces them by others. */
+  const startDropping = (replace = (options: string): string => " ".repeat(options.length)) =>
     startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.once("data", (startup) => {
-        const text = startup
-          .toString("latin1")
-          .replace(/(?<=\0options\0)[^\0]*/, (options) => " ".repeat(options.length));
+        const text = startup.toString("latin1").replace(/(?<=\0options\0)[^\0]*/, replace);
         upstream.write(Buffer.from(text, "latin1"));
         client.pipe(upstream);
       });
@@ -196,8 +194,10 @@ describe("settings that options in the database URL ask for", () => {
     { options: "-c plants.color=green", name: "plants.color" },
     { options: String.raw`-c search_path="$user",\ nowhere`, name: "search_path" },
     { options: "-c no_such_setting=1", name: "no_such_setting" },
-    // The store sets these itself, after those of the URL.
-    { options: "-c lock_timeout=5s -c client_min_messages=error", name: undefined },
+    { options: "-c lock_timeout=5s", name: "lock_timeout" },
+    { options: "-c enable_seqscan=off", name: "enable_seqscan" },
+    // Each session sets this itself, after those of the URL.
+    { options: "-c client_min_messages=error", name: undefined },
     { options: "-e", name: undefined },
   ])("are told apart where a pooler drops them: $options", async ({ options, name }) => {
     await using pooler = await startDropping();
@@ -207,6 +207,44 @@ describe("settings that options in the database URL ask for", () => {
     if (name === undefined) await expect(found).resolves.toMatchObject({ name: "public" });
     else await expect(found).rejects.toThrow(`options in the database URL set ${name}, which did not reach`);
     await session.close();
+  });
+
+  test.each([
+    { command: "check", isRefused: false },
+    { command: "deletions", isRefused: true },
+    { command: "export", isRefused: true },
+    { command: "import", isRefused: true },
+    { command: "migrate", isRefused: false },
+  ])("are read back by $command unless it sets its own: $isRefused", async ({ command, isRefused }) => {
+    const [base = ""] = (await server.createSchema()).split("&options=");
+    const name = `own_${command}`;
+    await runSql(base, `CREATE DATABASE ${name}`);
+    const url = base.replace("/postgres?", `/${name}?`);
+    await migratePostgres(url);
+    await using pooler = await startDropping();
+    const through = `${url.replace(server.socketFolder, pooler.socketFolder)}&options=-cstatement_timeout%3D9s`;
+    const { exitCode, err } = await runCommand([command], { DATABASE_URL: through }, "7\n");
+    const refusal = "options in the database URL set statement_timeout, which did not reach the server";
+    expect([exitCode, err.join("\n").includes(refusal)]).toEqual(isRefused ? [1, true] : [0, false]);
+  });
+
+  test("are told apart where a pooler begins its connections with other values", async () => {
+    await using pooler = await startDropping((options) => options.replace("work_mem=5MB", "work_mem=9MB"));
+    const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=-cwork_mem%3D5MB`));
+    await expect(findSchema(session)).rejects.toThrow("options in the database URL set work_mem, which did not reach");
+    await session.close();
+  });
+
+  test("are read back while a store is served, which is not ready once a pooler drops them", async () => {
+    let drops = false;
+    await using pooler = await startDropping((options) => (drops ? " ".repeat(options.length) : options));
+    const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
+    const store = await openPostgresStore({ url: `${url}%20-cwork_mem%3D5MB` });
+    drops = true;
+    for (const socket of pooler.sockets) socket.destroy();
+    await expect.poll(() => store.problem).toMatch(/options in the database URL set \w+, which did not reach/);
+    await store.close();
   });
 
   test.each([

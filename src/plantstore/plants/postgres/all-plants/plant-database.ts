@@ -21,6 +21,7 @@ import { namesBegin } from "../server/named-statements.ts";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
+import { deleteTimeouts } from "../store.ts";
 import { startImport } from "./import.ts";
 
 /**
@@ -57,7 +58,8 @@ async function findStore(session: Session): Promise<StoreSchema> {
  * @throws StoreOpenError naming the server and what is wrong with it, its schema, or the rights of the user
  */
 export async function checkPostgresDatabase(url: string): Promise<void> {
-  await onSession(readServerUrl(url), checkStore);
+  // With the time-outs of a server, which override those of the URL.
+  await onSession(readServerUrl(url), checkStore, deleteTimeouts);
 }
 
 // Overrides the time-outs of the role, which are meant for deletions: the build of an index waits for older snapshots.

@@ -1,10 +1,8 @@
 import { escapeIdentifier } from "pg";
 import { StoreOpenError } from "../../store-open-error.ts";
-import { droppedSetting } from "../server/asked-settings.ts";
-import { ownSettings } from "../server/connect.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Row, Session } from "../server/session.ts";
-import { sqlStateOf } from "../server/sql-state.ts";
+import { checkAskedSettings, setSql } from "./check-asked-settings.ts";
 
 /**
  * The schema of a store. Statements name it, so that no `search_path` decides whose plants they delete. All names in
@@ -46,12 +44,9 @@ const versionTable = "plantstore_schema";
  * @throws StoreOpenError when a setting of the URL did not reach the server, or there is no such schema
  */
 export async function findSchema(session: Session): Promise<StoreSchema> {
+  await checkAskedSettings(session);
   return await session.transact(readCommitted, async () => {
-    const { settings } = session;
-    for (const [name, value] of settings) {
-      if (!ownSettings.has(name) && !(await isInForce(session, name, value))) throw droppedSetting(name);
-    }
-    await session.query(setSql, ["search_path", settings.get("search_path") ?? null]);
+    await session.query(setSql, ["search_path", session.settings.get("search_path") ?? null]);
     const [found] = await session.query(findSchemaSql, [versionTable]);
     if (typeof found?.[0] !== "string") {
       throw new StoreOpenError(
@@ -62,8 +57,6 @@ export async function findSchema(session: Session): Promise<StoreSchema> {
   });
 }
 
-const setSql = "SELECT pg_catalog.set_config($1, $2, true)";
-
 // Without the schema of temporary tables, which belong to the connection.
 const findSchemaSql = `
   SELECT path.name FROM pg_catalog.unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY AS path (name, place)
@@ -72,31 +65,6 @@ const findSchemaSql = `
     WHERE relname = $1) AS store ON nspname = path.name
   WHERE path.name NOT LIKE 'pg|_temp|_%' ESCAPE '|'
   ORDER BY nspname IS NULL, place LIMIT 1`;
-
-const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = $1";
-const currentSql = "SELECT pg_catalog.current_setting($1, true)";
-
-// SQLSTATEs of a setting that the server does not know, or does not take as it is from this user at this time.
-const refused = /^(?:22|42|55)/;
-
-/**
- * Returns whether a setting of the URL has reached the server, or has this value anyway: now, as a pooler may set it, or
- * when the connection began, as for the role.
- */
-async function isInForce(session: Session, name: string, value: string): Promise<boolean> {
-  const [found] = await session.query(sourceSql, [name]);
-  if (found?.[0] === "client") return true;
-  try {
-    const [now] = await session.query(currentSql, [name]);
-    const [atFirst] = await session.query(setSql, [name, null]);
-    // The server writes values in its own way: 1000 as 1s.
-    const [wanted] = await session.query(setSql, [name, value]);
-    return wanted?.[0] === now?.[0] || wanted?.[0] === atFirst?.[0];
-  } catch (fault) {
-    if (refused.test(sqlStateOf(fault) ?? "")) return false;
-    throw fault;
-  }
-}
 
 /** Returns the statement that has unqualified names in a transaction mean what is in a schema, as in migrations. */
 export function searchPathSql({ quoted }: StoreSchema): string {

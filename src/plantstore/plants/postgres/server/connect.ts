@@ -141,19 +141,16 @@ export async function cutShort(client: Client): Promise<boolean> {
 // being compiled.
 const lastingPlans = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
-/** The settings that sessions may ask for themselves, after those of the URL. */
-export const ownSettings: ReadonlySet<string> = new Set([
-  ...readSettings(`${showWarnings} ${lastingPlans}`).keys(),
-  "lock_timeout",
-  "statement_timeout",
-]);
-
-function settingsOf({ timeouts, keepsPlans }: ConnectOptions, options?: string): ClientConfig {
+/** Returns the `options` that a session asks for itself, after those of the URL, which they override. */
+export function ownOptions({ timeouts, keepsPlans }: Pick<ConnectOptions, "timeouts" | "keepsPlans">): string {
   // As options, because node-postgres cannot send a time-out of 0, which overrides that of the role.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
-  const parts = [options, showWarnings, limits, keepsPlans ? lastingPlans : undefined];
-  return { options: parts.filter((part) => part !== undefined).join(" ") };
+  return [showWarnings, limits, keepsPlans ? lastingPlans : undefined].filter((part) => part !== undefined).join(" ");
+}
+
+function settingsOf(connectOptions: ConnectOptions, options?: string): ClientConfig {
+  return { options: [options, ownOptions(connectOptions)].filter((part) => part !== undefined).join(" ") };
 }
 
 // Only one of several hosts is the primary; the others are its standbys, or former primaries.

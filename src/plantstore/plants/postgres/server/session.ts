@@ -1,7 +1,9 @@
 import type { Client, QueryArrayResult } from "pg";
+import { readSettings } from "./asked-settings.ts";
 import {
   cancelStatement,
   endTimeoutMs,
+  ownOptions,
   type ConnectOptions,
   connectTo,
   cutShort,
@@ -101,6 +103,12 @@ export class Session {
   /** The settings that the URL of the server asks for, by name. */
   get settings(): ReadonlyMap<string, string> {
     return this.#server.settings;
+  }
+
+  /** Those of them that the session does not override. */
+  get askedSettings(): ReadonlyMap<string, string> {
+    const own = readSettings(ownOptions(this.#connectOptions));
+    return new Map([...this.settings].filter(([name]) => !own.has(name)));
   }
 
   /** How long a statement that is sent now may run, in milliseconds: the rest of the time is for ending it. */
