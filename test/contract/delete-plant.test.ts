@@ -3,7 +3,7 @@ import { errorCodeOf } from "../../src/gateway/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
 import { carriages, type Carriage } from "../support/gateway/wire-format.ts";
-import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
+import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 import { situations, type Situation } from "./situations.ts";
 
 interface Row {
@@ -23,20 +23,33 @@ const rows: readonly Row[] = Object.entries(situations)
   )
   .map((row, index) => ({ ...row, plant: BigInt(index + 1) }));
 
-/** What every RPC can come to, whatever it does. */
-const codesOfEveryRpc = [
-  "ok",
-  "unauthenticated",
-  "permission_denied",
-  "deadline_exceeded",
-  "resource_exhausted",
-  "unavailable",
-  "internal",
-];
+/** What every RPC can come to, whatever it does: each by the codes or identifiers of which a situation must have one. */
+const outcomesOfEveryRpc: Readonly<Record<string, Partial<Want>>> = {
+  done: { code: "ok" },
+  absent: { code: "not_found" },
+  "no token": { errorCode: "ERR_CREDENTIAL_MISSING" },
+  "wrong token": { errorCode: "ERR_TOKEN_INVALID" },
+  "missing scope": { errorCode: "ERR_SCOPE_INSUFFICIENT" },
+  "store down": { errorCode: "ERR_STORE_UNAVAILABLE" },
+  "queue full": { errorCode: "ERR_QUEUE_FULL" },
+  "deadline passed": { errorCode: "ERR_DEADLINE_EXCEEDED" },
+  "handler failed": { errorCode: "ERR_HANDLER_FAILED" },
+};
+const demanded = Object.entries(situations).flatMap(([rpc, table]) =>
+  Object.entries(outcomesOfEveryRpc).map(([outcome, want]) => ({ rpc, table, outcome, want })),
+);
 
-test.each(Object.entries(situations))("%s has a situation for each code that any RPC may end with", (_, table) => {
-  expect(table.map(({ want }) => want.code)).toEqual(expect.arrayContaining(codesOfEveryRpc));
+test.each(demanded)("$rpc has a situation for the outcome: $outcome", ({ table, want }) => {
+  expect(table.map((situation) => situation.want)).toContainEqual(expect.objectContaining(want));
 });
+
+test.each(Object.entries(situations))(
+  "%s has a situation that is not excused from any protocol for success",
+  (_, table) => {
+    const everywhere = table.filter(({ formats, want }) => formats === undefined && want.code === "ok");
+    expect(everywhere).not.toEqual([]);
+  },
+);
 
 describe("the server", () => {
   const plants = new Set(rows.map(({ plant }) => plant));

@@ -20,15 +20,17 @@ type OpenStore = (plants: readonly bigint[]) => Promise<OpenedStore>;
 /** For what an idempotency key holds: where it is a plant, rows about the same key for others are left out. */
 type KeyHoldsFor = "the store" | "a plant";
 
-/** The names of the methods of a store. */
-type MethodName = {
-  [Name in keyof PlantStore]-?: PlantStore[Name] extends (...args: never[]) => unknown ? Name : never;
-}[keyof PlantStore];
-
-/** The tests of each method: one that has none does not compile, and one whose function has none fails. */
-const testsOf: Readonly<Record<MethodName, (open: OpenStore, keyHoldsFor: KeyHoldsFor) => void>> = {
+/**
+ * The tests of each member: a member of {@link PlantStore} that has none does not compile, and one whose function has
+ * none fails.
+ */
+const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: KeyHoldsFor) => void>> = {
   delete: testDelete,
   close: testClose,
+  problem: testProblem,
+  needsRestart: testNeedsRestart,
+  waiting: testWaiting,
+  connections: testConnections,
 };
 
 /** The facts that hold for every {@link PlantStore}. */
@@ -37,7 +39,7 @@ export function describePlantStore(
   { keyHoldsFor = "the store" }: { readonly keyHoldsFor?: KeyHoldsFor } = {},
 ): void {
   describe("a plant store", () => {
-    for (const [method, tests] of Object.entries(testsOf)) describe(method, () => tests(open, keyHoldsFor));
+    for (const [member, tests] of Object.entries(testsOf)) describe(member, () => tests(open, keyHoldsFor));
   });
 }
 
@@ -215,16 +217,56 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
 }
 
 function testClose(open: OpenStore): void {
-  test("has no problem until it is closed, finishes then what it took, and takes no more", async () => {
+  test("finishes what was accepted, and accepts no more", async () => {
     await using opened = await open([1n, 2n, 3n]);
-    expect(opened.store.problem).toBeUndefined();
     const taken = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));
     await opened.store.close();
-    expect(opened.store.problem).toMatch(/closed/);
     const refused = await refusalOf(opened.store.delete(3n, deleteCall()));
     expect(refused).toMatchObject({ code: Code.Unavailable });
     await expect(taken).resolves.toEqual([true, true, false]);
     // A second time without harm.
     await expect(opened.store.close()).resolves.toBeUndefined();
+  });
+}
+
+function testProblem(open: OpenStore): void {
+  test("is undefined until the store is closed", async () => {
+    await using opened = await open([1n]);
+    expect(opened.store.problem).toBeUndefined();
+    await opened.store.delete(1n, deleteCall());
+    expect(opened.store.problem).toBeUndefined();
+    await opened.store.close();
+    expect(opened.store.problem).toMatch(/closed/);
+  });
+}
+
+function testNeedsRestart(open: OpenStore): void {
+  test("is false while there is no problem", async () => {
+    await using opened = await open([1n]);
+    await opened.store.delete(1n, deleteCall());
+    expect(opened.store.needsRestart ?? false).toBe(false);
+  });
+}
+
+function testWaiting(open: OpenStore): void {
+  test("counts deletions of a store with a queue until they are answered", async () => {
+    await using opened = await open([1n, 2n, 3n]);
+    const idle = { forBatch: 0, forBatchMax: expect.any(Number), forLock: 0 };
+    const hasQueue = opened.store.waiting !== undefined;
+    if (hasQueue) expect(opened.store.waiting).toEqual(idle);
+    const deleting = Array.from({ length: 100 }, (_, i) => opened.store.delete(BigInt(i), deleteCall()));
+    // The first is on its way, with as many as a store sends before an answer.
+    expect(opened.store.waiting?.forBatch ?? 0).toSatisfy((count: number) => (hasQueue ? count > 0 : count === 0));
+    await Promise.all(deleting);
+    expect(opened.store.waiting).toEqual(hasQueue ? idle : undefined);
+  });
+}
+
+function testConnections(open: OpenStore): void {
+  test("are in use only while there are deletions", async () => {
+    await using opened = await open([1n]);
+    await opened.store.delete(1n, deleteCall());
+    // A check of the server may use one meanwhile.
+    await expect.poll(() => opened.store.connections?.used ?? 0).toBe(0);
   });
 }
