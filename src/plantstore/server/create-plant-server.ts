@@ -9,9 +9,16 @@ import {
   type TrustedProxiesOptions,
 } from "@plantstore/gateway";
 import { createDocsPage } from "@plantstore/gateway/docs-page";
-import { createProbes, drainGracefully, drainTimesDefault, isProbe, Readiness } from "@plantstore/gateway/health";
+import {
+  createProbes,
+  drainGracefully,
+  drainTimesDefault,
+  isProbe,
+  Readiness,
+  type ServerPart,
+} from "@plantstore/gateway/health";
 import { createCallLog, createRequestIds, type Log, logReadiness, silentLog } from "@plantstore/operators/operations";
-import { idempotencyKeyField, plantScopes, servePlants } from "../service/index.ts";
+import { idempotencyKeyField, type PlantStore, plantScopes, servePlants } from "../service/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { limitRates } from "./limit-rates.ts";
 import { isLoopback } from "@plantstore/operators/inputs";
@@ -52,7 +59,7 @@ export interface DrainOptions {
 export function createPlantServer(options: PlantServerOptions): PlantServer {
   const { store, auth: verifier, drainDelayMs = 0, drainTimeoutMs = drainTimesDefault.timeoutMs } = options;
   const log = options.log ?? silentLog;
-  const readiness = new Readiness({ store, credentials: verifier ?? {} });
+  const readiness = new Readiness({ ...partsOf(store), credentials: verifier ?? {} });
   const resource = resourceOf(options);
   const plants = servePlants({
     store,
@@ -92,6 +99,22 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     close: () => {
       endReadinessLog?.();
       return gateway.drain(0);
+    },
+  };
+}
+
+/** Returns a store as probes see it: a check after a crash has a name of its own, because it ends by itself. */
+function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", ServerPart>> {
+  return {
+    store: {
+      get problem() {
+        return store.isChecking === true ? undefined : store.problem;
+      },
+    },
+    "store-check": {
+      get problem() {
+        return store.isChecking === true ? store.problem : undefined;
+      },
     },
   };
 }

@@ -60,6 +60,9 @@ export interface PlantStore {
   /** Why the store cannot delete right now, for an operator; `undefined` while it can. */
   readonly problem: string | undefined;
 
+  /** Whether the {@link problem} is that the store checks itself; deletions wait meanwhile. */
+  readonly isChecking?: boolean;
+
   /**
    * Whether only a restart of the process can fix the problem: after a failed fsync, what the process holds in memory
    * is not trustworthy. Has no meaning once the store is closed.

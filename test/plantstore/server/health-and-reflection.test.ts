@@ -40,6 +40,17 @@ test.each([
   expect(status).toBe(want);
 });
 
+test.each([
+  { name: "that is away", store: { problem: "the disk is full" }, obstacles: ["store"] },
+  { name: "that checks its file", store: { problem: "it is checked", isChecking: true }, obstacles: ["store-check"] },
+])("/readyz names a store $name", async ({ store, obstacles }) => {
+  await using server = await startPlantServer({ store: fakeStore(store) });
+  const { address, port } = server.address;
+  const response = await fetch(`http://${address}:${port}/readyz`);
+  expect(response.status).toBe(503);
+  expect(await response.json()).toEqual({ status: "not ready", obstacles });
+});
+
 // With its tag and its length, 512 bytes and one more.
 test.each([
   { length: 509, code: Code.NotFound },

@@ -49,6 +49,11 @@ export class ChangesInPlace {
     return this.#found;
   }
 
+  /** Whether a checkpoint was running, or had been broken off, at the last look. */
+  get mayBeCopying(): boolean {
+    return this.#lastIndex !== undefined && isCopying(this.#lastIndex);
+  }
+
   /** Returns what was done, from when it is found on; takes the `stat` of the file and the size of its log now. */
   find(file: Stats, logBytes: number): ChangeInPlace | undefined {
     const index = this.#indexFile.read();

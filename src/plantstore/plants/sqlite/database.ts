@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../store-open-error.ts";
-import { makeLeftLogDurable } from "./left-log.ts";
+import { repairLeftLog } from "./left-log.ts";
 import { demandUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
@@ -29,11 +29,12 @@ export interface DatabaseOptions {
  * durable.
  *
  * @param onMigrated - called after a change of the schema
+ * @param onCheck - called before a check of the whole file, which follows a crash
  * @throws StoreOpenError naming the file and what is wrong with it
  */
-export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated): DatabaseSync {
+export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, onCheck?: () => void): DatabaseSync {
   return atPlaceOf(options.file, (path) => {
-    makeLeftLogDurable(path, options.lockTimeoutMs);
+    repairLeftLog(path, { lockTimeoutMs: options.lockTimeoutMs, onCheck });
     // Otherwise, run() throws for a rowid above 2^53 after it has deleted the row.
     const db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
     try {

@@ -62,15 +62,16 @@ export class FileIdentity {
   constructor(file: string, db: DatabaseSync, lockTimeoutMs: number = lockTimeoutMsDefault) {
     this.#db = db;
     this.#lockTimeoutMs = lockTimeoutMs;
-    // SQLite opens the log at the first read. The index of a log that was left says that a checkpoint was broken off,
-    // until there is one.
-    db.exec("SELECT 1 FROM sqlite_schema; PRAGMA wal_checkpoint(PASSIVE)");
+    // SQLite opens the log at the first read.
+    db.exec("SELECT 1 FROM sqlite_schema");
     this.#file = new Place(resolve(file));
     // SQLite puts the log next to the real file, even when it was opened through a link.
     const realPath = db.location() ?? resolve(file);
     this.#log = new Place(`${realPath}-wal`);
     this.#locks = new Place(`${realPath}-shm`);
     this.#changes = new ChangesInPlace(realPath, () => statSync(realPath));
+    // The index of a log that was left says that a checkpoint is running, until there is one.
+    if (this.#changes.mayBeCopying) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
     this.#reader = new DatabaseSync(realPath, { readOnly: true });
     this.#reader.exec("SELECT 1 FROM sqlite_schema");
   }

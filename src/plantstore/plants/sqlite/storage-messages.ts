@@ -10,8 +10,9 @@ export type Question =
   | { readonly kind: "try-to-write" }
   | { readonly kind: "close" };
 
-/** A message of the thread: a reply to each question, and upkeep at any time. */
+/** A message of the thread: a reply to each question, upkeep at any time, and before it is open whether it checks the file. */
 export type Reply =
+  | { readonly kind: "checking" }
   | { readonly kind: "open" }
   | { readonly kind: "not-open"; readonly message: string }
   | { readonly kind: "deleted"; readonly result: BatchResult }

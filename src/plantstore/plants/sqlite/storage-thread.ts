@@ -19,6 +19,8 @@ export class StorageThread {
   readonly #end = Promise.withResolvers<string>();
   /** The callers that wait for a reply, in the order of their questions. */
   readonly #waiting: PromiseWithResolvers<Reply>[] = [];
+  readonly #checking = Promise.withResolvers<void>();
+  #opened: Promise<void> = Promise.resolve();
   #onUpkeep: OnUpkeep | undefined;
   #endReason: string | undefined;
 
@@ -30,6 +32,7 @@ export class StorageThread {
     this.#worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: threadEnvironment() });
     this.#worker.on("message", (reply: Reply) => {
       if (reply.kind === "upkeep") this.#onUpkeep?.(reply.upkeep);
+      else if (reply.kind === "checking") this.#checking.resolve();
       else this.#waiting.shift()?.resolve(reply);
     });
     // Every error is followed by an exit, and only the first reason counts.
@@ -52,7 +55,7 @@ export class StorageThread {
   }
 
   /**
-   * Starts the thread and waits until it has opened the file.
+   * Starts the thread and waits until it has opened the file, or has begun to check it: see {@link opened}.
    *
    * @throws StoreOpenError naming the file and what is wrong with it
    */
@@ -61,9 +64,14 @@ export class StorageThread {
     StorageThread.#begun = undefined;
     thread.#worker.ref();
     thread.#onUpkeep = onUpkeep;
-    const opened = await thread.#ask({ kind: "open", options });
-    if (opened.kind === "not-open") throw new StoreOpenError(opened.message);
+    thread.#opened = thread.#open(options);
+    await Promise.race([thread.#opened, thread.#checking.promise]);
     return thread;
+  }
+
+  /** Resolves once the file is open; rejects with a StoreOpenError when its check finds it damaged. */
+  get opened(): Promise<void> {
+    return this.#opened;
   }
 
   /** Resolves to the reason once the thread has ended. Never rejects. */
@@ -89,6 +97,11 @@ export class StorageThread {
   async close(): Promise<void> {
     this.#send({ kind: "close" });
     await this.#end.promise;
+  }
+
+  async #open(options: DatabaseOptions): Promise<void> {
+    const opened = await this.#ask({ kind: "open", options });
+    if (opened.kind === "not-open") throw new StoreOpenError(opened.message);
   }
 
   #ask(question: Question): Promise<Reply> {

@@ -11,6 +11,7 @@ import {
 } from "../../service/index.ts";
 import type { OnBatch } from "../durable-store-options.ts";
 import { StoreHealth } from "../store-health.ts";
+import { StoreOpenError } from "../store-open-error.ts";
 import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
 import type { OnUpkeep } from "../upkeep.ts";
@@ -40,6 +41,8 @@ export interface SqliteStoreOptions extends DatabaseOptions {
 /**
  * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it.
  *
+ * After a crash, the whole file is checked. The store is returned when that begins; deletions wait for the end.
+ *
  * After a fault of the file it stops writing, reports a `problem` and refuses deletions; after a temporary fault, such
  * as a full disk, it resumes by itself.
  *
@@ -54,6 +57,7 @@ class SqliteStore implements PlantStore {
   readonly #file: string;
   readonly #thread: StorageThread;
   readonly #queue: DeleteQueue;
+  #isChecking = true;
   readonly #health = new StoreHealth({
     findProblem: () => this.#thread.tryToWrite().catch(fileProblemOf),
     watchIntervalMs,
@@ -64,12 +68,21 @@ class SqliteStore implements PlantStore {
     this.#thread = thread;
     const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
     this.#queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax: 1, onBatch });
-    void thread.end.then((reason) => this.#health.report({ text: reason, isTemporary: false }));
+    // Its end may come in the same turn as the result of its check, which is the reason for it.
+    void this.#waitForCheck()
+      .then(() => thread.end)
+      .then((reason) => this.#health.report({ text: reason, isTemporary: false }));
   }
 
   get problem(): string | undefined {
     const problem = this.#health.problem;
+    if (problem === undefined && this.#isChecking)
+      return `${this.#file}: it is checked, because a crash has left its log`;
     return problem && `${this.#file}: ${problem.text}`;
+  }
+
+  get isChecking(): boolean {
+    return this.#isChecking;
   }
 
   get needsRestart(): boolean {
@@ -92,7 +105,20 @@ class SqliteStore implements PlantStore {
     await this.#thread.close();
   }
 
+  async #waitForCheck(): Promise<void> {
+    try {
+      await this.#thread.opened;
+    } catch (fault) {
+      // The message names the file, as the problem does.
+      const text =
+        fault instanceof StoreOpenError ? fault.message.replace(`cannot open ${this.#file}: `, "") : undefined;
+      if (text !== undefined) this.#health.report({ text, isTemporary: false, needsOperator: true });
+    }
+    this.#isChecking = false;
+  }
+
   async #commit(pending: readonly PendingDelete[]): Promise<Outcomes> {
+    if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
     // These were queued when writing stopped.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
     const result = await this.#thread.deleteBatch(batchOf(pending)).catch((fault: unknown) => {

@@ -52,8 +52,10 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
   try {
     const onUpkeep = (upkeep: Upkeep): void => reply({ kind: "upkeep", upkeep });
     const begunMs = performance.now();
-    const db = openDatabase(options, (from, to) =>
-      onUpkeep({ kind: "migrated", from, to, lastedMs: lastedSince(begunMs) }),
+    const db = openDatabase(
+      options,
+      (from, to) => onUpkeep({ kind: "migrated", from, to, lastedMs: lastedSince(begunMs) }),
+      () => reply({ kind: "checking" }),
     );
     const runBatch = prepareDeleteBatch(db, options.lockTimeoutMs);
     const identity = new FileIdentity(options.file, db, options.lockTimeoutMs);

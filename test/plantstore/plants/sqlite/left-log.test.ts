@@ -1,13 +1,16 @@
+import { Code } from "@connectrpc/connect";
 import { once } from "node:events";
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { openDatabase } from "../../../../src/plantstore/plants/sqlite/database.ts";
-import { makeLeftLogDurable } from "../../../../src/plantstore/plants/sqlite/left-log.ts";
+import { repairLeftLog } from "../../../../src/plantstore/plants/sqlite/left-log.ts";
+import { openSqliteStore } from "../../../../src/plantstore/plants/sqlite/store.ts";
 import { lockTimeoutMsDefault } from "../../../../src/plantstore/plants/sqlite/transaction.ts";
+import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { plantsIn } from "../../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../support/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../support/process/temp-folder.ts";
 
 const exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT";
 
@@ -23,6 +26,21 @@ function leaveLog(file: string, bytes: number): void {
   for (const end of ["", "-wal"]) copyFileSync(`${crashing}${end}`, `${file}${end}`);
 }
 
+/** Leaves a backup of a file next to the log that the file had later. */
+function leaveMixture(folder: TempFolder, file: string): void {
+  const crashing = folder.file("crashing.db");
+  openDatabase({ file: crashing, plantsWhenCreated: { first: 1n, last: 500n } }).close();
+  copyFileSync(crashing, file);
+  using db = openDatabase({ file: crashing });
+  const add = (first: number, last: number): void =>
+    db.exec(`WITH RECURSIVE n (i) AS (SELECT ${first} UNION ALL SELECT i + 1 FROM n WHERE i < ${last})
+             INSERT INTO plants SELECT -i FROM n`);
+  add(1, 5_000);
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  add(5_001, 6_000);
+  copyFileSync(`${crashing}-wal`, `${file}-wal`);
+}
+
 // What a power loss leaves of such a log is in test/crash/sqlite-power-loss.test.ts.
 describe("a log that an earlier process has left", () => {
   test("is written again as it is, also when it is long", () => {
@@ -30,7 +48,7 @@ describe("a log that an earlier process has left", () => {
     const file = folder.file("plants.db");
     leaveLog(file, 9 * 2 ** 20);
     const log = readFileSync(`${file}-wal`);
-    makeLeftLogDurable(file);
+    repairLeftLog(file);
     expect(readFileSync(`${file}-wal`).equals(log)).toBe(true);
     expect(folder.open()).toEqual([]);
     expect(plantsIn(file)).toEqual([1n, 2n]);
@@ -67,7 +85,6 @@ describe("a log that an earlier process has left", () => {
     const program = `
       import { parentPort, workerData } from "node:worker_threads";
       import { DatabaseSync } from "node:sqlite";
-import { Worker } from "node:worker_threads";
       const db = new DatabaseSync(workerData);
       db.exec("${lock}");
       parentPort.postMessage("locked");
@@ -86,5 +103,81 @@ import { Worker } from "node:worker_threads";
     openDatabase({ file }).close();
     mkdirSync(`${file}-wal`);
     expect(() => openDatabase({ file })).toThrow(/^cannot open .*plants\.db: EISDIR/);
+  });
+
+  test.each([
+    { name: "left by a crash", isOpen: false, hasIndex: true, checks: 1 },
+    { name: "left by a crash, without its index", isOpen: false, hasIndex: false, checks: 1 },
+    { name: "in use by another connection", isOpen: true, hasIndex: true, checks: 0 },
+  ])("is checked with its file if it was $name: $checks times", ({ isOpen, hasIndex, checks }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    if (hasIndex) writeFileSync(`${file}-shm`, new Uint8Array(32_768));
+    using other = isOpen ? new DatabaseSync(file) : undefined;
+    other?.prepare("SELECT count(*) FROM plants").get();
+    let checked = 0;
+    repairLeftLog(file, { onCheck: () => checked++ });
+    expect(checked).toBe(checks);
+  });
+
+  test("is not checked when it is empty", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file }).close();
+    writeFileSync(`${file}-wal`, "");
+    repairLeftLog(file, { onCheck: () => expect.unreachable() });
+  });
+
+  test("is not copied into another file, and its readers are told what to do", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveMixture(folder, file);
+    const found = [readFileSync(file), readFileSync(`${file}-wal`)];
+    const problem =
+      /its write-ahead log belongs to another file, or the file is damaged \(.+\); run plantstore restore with a backup$/;
+    expect(() => openDatabase({ file })).toThrow(problem);
+    const store = await openSqliteStore({ file });
+    expect([store.problem, store.isChecking]).toEqual([
+      `${file}: it is checked, because a crash has left its log`,
+      true,
+    ]);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
+      code: Code.Unavailable,
+      rawMessage: "the plant store cannot delete at the moment",
+    });
+    expect([store.problem, store.isChecking, store.needsRestart]).toEqual([
+      expect.stringMatching(problem),
+      false,
+      false,
+    ]);
+    expect(store.problem).toMatch(/^\S+plants\.db: its write-ahead log/);
+    await store.close();
+    expect([readFileSync(file), readFileSync(`${file}-wal`)]).toEqual(found);
+  });
+
+  test("delays deletions until its file is checked", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    const store = await openSqliteStore({ file });
+    expect(store.isChecking).toBe(true);
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    expect([store.problem, store.isChecking]).toEqual([undefined, false]);
+    await store.close();
+    expect(plantsIn(file)).toEqual([2n]);
+  });
+
+  test("keeps others from writing while its file is checked", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    using other = new DatabaseSync(file, { timeout: 0 });
+    using prepare = vi.spyOn(DatabaseSync.prototype, "prepare").mockImplementationOnce(() => {
+      expect(() => other.exec("BEGIN IMMEDIATE")).toThrow("database is locked");
+      return other.prepare("SELECT 'ok' AS quick_check");
+    });
+    repairLeftLog(file);
+    expect(prepare).toHaveBeenCalled();
   });
 });
