@@ -81,7 +81,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   },
   {
     from: "gateway/proxy",
-    to: ["binary", "calls", "carriers", "client", "gen", "protocols", "rest", "upstreams", "zlib"].map(
+    to: ["binary", "calls", "carriers", "client", "descriptors", "gen", "protocols", "rest", "upstreams", "zlib"].map(
       (room) => `gateway/${room}`,
     ),
   },
@@ -89,7 +89,10 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/upstreams", to: ["carriers", "gen", "http2", "http2/client"].map((room) => `gateway/${room}`) },
   { from: "gateway/http2/client", to: ["gateway/http2"] },
   { from: "gateway/docs-page", to: ["gateway/calls", "gateway/carriers", "gateway/protocols"] },
-  { from: "gateway/check", to: ["gateway", "gateway/rest", "gateway/json", "gateway/service-config"] },
+  {
+    from: "gateway/check",
+    to: ["gateway", "gateway/descriptors", "gateway/rest", "gateway/json", "gateway/service-config"],
+  },
   {
     from: "gateway/command",
     to: [
@@ -110,6 +113,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/openapi", to: ["carriers", "gen", "json", "rest"].map((room) => `gateway/${room}`) },
   { from: "gateway/json", to: ["gateway/made-code"] },
   { from: "gateway/errors", to: [] },
+  { from: "gateway/descriptors", to: ["gateway/gen"] },
   { from: "gateway/options", to: [] },
   { from: "gateway/http1", to: ["gateway/carriers"] },
   { from: "gateway/http2", to: ["gateway/carriers"] },

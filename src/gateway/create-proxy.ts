@@ -52,6 +52,8 @@ export interface ProxyOptions extends Omit<GatewayOptions, "routes"> {
 export interface ProxyGateway extends Gateway {
   /** The services that are proxied, as they are described by now. */
   readonly services: readonly DescService[];
+  /** The services that are not proxied because types that they need are not described, each with the reason. */
+  readonly omitted: readonly string[];
   /** The descriptor sets in use, one for each upstream in their order: comments are in them too. */
   readonly descriptorSets: readonly Uint8Array[];
   /**
@@ -137,6 +139,9 @@ function openProxy(
     close: () => end(() => gateway.close()),
     get services() {
       return table.services;
+    },
+    get omitted() {
+      return table.omitted;
     },
     get descriptorSets() {
       return table.descriptorSets;

@@ -47,7 +47,9 @@ export async function checkCommand(words: readonly string[], { print, complain }
       return 0;
     }
     const { file, switches, from, omit, rulesFile, isMeant, all } = given;
-    const services = (await readServices(file)).filter(isMeant);
+    const read = await readServices(file);
+    read.omitted.forEach((problem) => complain(problem));
+    const services = read.services.filter(isMeant);
     if (services.length === 0) throw new InputProblem(`${file} has no service of such a name`);
     const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
     const rest = { ...toRestOptions(switches), omit, rules, ignoreUnregistered: true };

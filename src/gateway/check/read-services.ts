@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
-import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
+import type { DescService } from "@bufbuild/protobuf";
+import { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "../descriptors/index.ts";
 import { messageOf } from "../errors/index.ts";
-import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 /** Bytes of a file that is read: all of Google's APIs are 30 MB, and a file that is no definition may be anything. */
 const fileMaxBytes = 200 * 1024 * 1024;
@@ -12,24 +12,20 @@ export class InputProblem extends Error {}
 /**
  * Reads the services of a file with a binary google.protobuf.FileDescriptorSet, or an image of buf, which is one too.
  *
- * @throws InputProblem for a file that is none, or lacks what its files import
+ * @throws InputProblem for a file that is none, or none of whose services has all types that it needs
  */
-export async function readServices(path: string): Promise<readonly DescService[]> {
-  const set = parseSet(path, await readBytes(path));
-  const names = new Set(set.file.map(({ name }) => name));
-  const missing = new Set(set.file.flatMap(({ dependency }) => dependency.filter((name) => !names.has(name))));
-  if (missing.size > 0) {
-    const [first = ""] = missing;
-    const others = missing.size === 1 ? "" : `, and ${missing.size - 1} more`;
-    throw new InputProblem(`${path} lacks files that others in it import: ${first}${others}. ${howTo}`);
-  }
-  try {
-    const services = [...createFileRegistry(set)].filter((type) => type.kind === "service");
-    if (services.length > 0) return services;
-  } catch (error) {
-    throw new InputProblem(`${path} is no valid definition: ${messageOf(error)}`);
-  }
-  throw new InputProblem(`${path} has no service in it`);
+export async function readServices(path: string): Promise<ReadServices> {
+  const bytes = await readBytes(path);
+  const { services, omitted } = describe(path, bytes);
+  const left = [...omitted].map(([name, reason]) => `${name} is left out: ${reason}. ${howTo}`);
+  if (services.length > 0) return { services, omitted: left };
+  throw new InputProblem(left[0] ?? `${path} has no service in it`);
+}
+
+/** The services of a file, and in a sentence each those that lack a type. */
+interface ReadServices {
+  readonly services: readonly DescService[];
+  readonly omitted: readonly string[];
 }
 
 const howTo = "Make it by `buf build -o set.binpb`, or `protoc --include_imports --descriptor_set_out=set.binpb`";
@@ -56,15 +52,17 @@ export async function readBytes(path: string): Promise<Uint8Array> {
   return Buffer.concat(pieces, length);
 }
 
-function parseSet(path: string, bytes: Uint8Array): FileDescriptorSet {
+function describe(path: string, bytes: Uint8Array): DescribedServices {
   const none = (reason: string): InputProblem =>
     new InputProblem(`${path} is no binary descriptor set: it ${reason}. ${howTo}`);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw none("is compressed by gzip");
   // The tag of a set's only field, `file`.
   if (bytes[0] !== 0x0a) throw none(isText(bytes) ? "is text" : "begins with something else than a file");
   try {
-    return fromBinary(FileDescriptorSetSchema, bytes);
+    return readDescriptorSet(bytes);
   } catch (error) {
+    if (!(error instanceof NotADescriptorSet))
+      throw new InputProblem(`${path} is no valid definition: ${messageOf(error)}`);
     throw none(isText(bytes) ? "is text" : `is cut short, or no protobuf (${messageOf(error)})`);
   }
 }

@@ -111,6 +111,7 @@ class ProxyServer {
       this.#proxy = await this.#open(stopped);
       if (this.#proxy === undefined) return 0;
       this.#complainOfMissing(this.#proxy);
+      this.#complainOfHoles(this.#proxy);
       this.#complainOfRules(this.#proxy);
       if (checks) return this.#report(this.#proxy);
       await this.#listen(this.#proxy);
@@ -204,7 +205,10 @@ class ProxyServer {
   #reloaded({ added, removed, problems }: ReloadReport): void {
     if (problems.length > 0) this.#log.write(`the descriptors stay as they were: ${problems.join("; ")}`);
     if (problems.length > 0 && added.length + removed.length === 0) return;
-    if (this.#proxy !== undefined) this.#complainOfRules(this.#proxy);
+    if (this.#proxy !== undefined) {
+      this.#complainOfHoles(this.#proxy);
+      this.#complainOfRules(this.#proxy);
+    }
     this.#docs?.renew();
     const changes = [...added.map((name) => `+ ${name}`), ...removed.map((name) => `- ${name}`)];
     this.#terminal.print(["the descriptors are others now", ...changes].join("\n  "));
@@ -216,6 +220,11 @@ class ProxyServer {
       const problem = descriptorProblems[at];
       if (problem !== undefined) this.#log.write(`serves without ${name}: ${problem}`);
     }
+  }
+
+  /** Names the services that are not served, and why. */
+  #complainOfHoles({ omitted }: ProxyGateway): void {
+    for (const reason of omitted) this.#log.write(`a service is left out: ${reason}`);
   }
 
   /** Names the rules that are of no RPC: of a service that is not there yet, or misspelled. */

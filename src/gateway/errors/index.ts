@@ -4,6 +4,7 @@
  * each; docs/errors.md and docs/identifiers.md explain them.
  */
 export { type Failure, type RequestFailure, withCode } from "./failure.ts";
+export { clipped } from "./clipped.ts";
 export { messageOf } from "./message-of.ts";
 export {
   errorCodeOf,

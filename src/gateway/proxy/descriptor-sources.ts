@@ -50,16 +50,19 @@ export function toDescriptorSource(
 
 /** Asks the upstream itself, over the connections of its calls. */
 function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader }: SourceOptions): DescriptorSource {
+  let omitted: readonly string[] = [];
   return {
+    omitted: () => omitted,
     read: async (signal) => {
       await using transport = createGrpcTransport({ baseUrl: upstream, readMaxBytes: reflectionLimits.bytes });
       try {
-        const { files } = await readReflection(transport, {
+        const reflected = await readReflection(transport, {
           isMeant: isProxied,
           signal,
           header: reflectionHeader,
         });
-        return toBinary(FileDescriptorSetSchema, files);
+        omitted = reflected.omitted;
+        return toBinary(FileDescriptorSetSchema, reflected.files);
       } catch (error) {
         throw new Error(`${upstream.authority}: ${messageOf(error)}`, { cause: error });
       }

@@ -1,22 +1,23 @@
-import { createFileRegistry, type DescService, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
-import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "../descriptors/index.ts";
 import { messageOf, withCode } from "../errors/index.ts";
 
 /** Where descriptors come from that may change. */
 export interface DescriptorSource {
   /**
    * Returns a binary google.protobuf.FileDescriptorSet with all that its files import. Called at the start and for each
-   * reload. What it rejects with is told as it is.
+   * reload. What it rejects with is told as it is. Services that need a type which is not there are not passed on.
    */
   read(signal: AbortSignal): Promise<Uint8Array>;
+  /** Returns the services that the last reading could not describe, each with the reason. */
+  omitted?(): readonly string[];
   /** Calls `changed` when there may be others to read. Returns a function that stops it. */
   watch?(changed: () => void): () => void;
 }
 
 /** The services of an upstream, and all types that were described with them. */
-export interface Described {
-  readonly services: readonly DescService[];
-  readonly types: FileRegistry;
+export interface Described extends Pick<DescribedServices, "services" | "types"> {
+  /** The services that are not passed on because their descriptors have a hole, each with the reason. */
+  readonly omitted: readonly string[];
 }
 
 /**
@@ -26,26 +27,21 @@ export interface Described {
  * @throws Error that says what is wrong with it, also that there is no such service
  */
 export function readDescriptors(bytes: Uint8Array, isProxied: (name: string) => boolean): Described {
-  const set = parseSet(bytes);
-  const names = new Set(set.file.map(({ name }) => name));
-  const missing = new Set(set.file.flatMap(({ dependency }) => dependency.filter((name) => !names.has(name))));
-  if (missing.size > 0) throw problem(`they lack files that others import: ${[...missing].slice(0, 3).join(", ")}`);
-  let types: FileRegistry;
-  try {
-    types = createFileRegistry(set);
-  } catch (error) {
-    throw problem(`they are no valid definition: ${messageOf(error)}`);
+  const { services, types, omitted } = describe(bytes);
+  const proxied = services.filter(({ typeName }) => isProxied(typeName));
+  const left = [...omitted].filter(([name]) => isProxied(name)).map(([name, reason]) => `${name}: ${reason}`);
+  if (proxied.length === 0) {
+    throw problem(["they have no service that is passed on", ...left.slice(0, 3)].join("; "));
   }
-  const services = [...types].filter((type) => type.kind === "service").filter(({ typeName }) => isProxied(typeName));
-  if (services.length === 0) throw problem("they have no service that is passed on");
-  return { services, types };
+  return { services: proxied, types, omitted: left };
 }
 
-function parseSet(bytes: Uint8Array): FileDescriptorSet {
+function describe(bytes: Uint8Array): DescribedServices {
   try {
-    return fromBinary(FileDescriptorSetSchema, bytes);
-  } catch {
-    throw problem("they are no binary google.protobuf.FileDescriptorSet");
+    return readDescriptorSet(bytes);
+  } catch (error) {
+    if (error instanceof NotADescriptorSet) throw problem("they are no binary google.protobuf.FileDescriptorSet");
+    throw problem(`they are no valid definition: ${messageOf(error)}`);
   }
 }
 

@@ -9,8 +9,7 @@ import {
   requireField,
 } from "../carriers/index.ts";
 import type { RequestFields } from "../client/index.ts";
-import { problem, withCode } from "../errors/index.ts";
-import { clipped } from "./clipped.ts";
+import { clipped, problem, withCode } from "../errors/index.ts";
 
 /**
  * Which header fields are passed on, in one direction. Names are compared without regard to case.

@@ -136,7 +136,9 @@ export class OpenUpstream {
 
   /** Returns the services to pass on, by a binary FileDescriptorSet. Throws as {@link readDescriptors} does. */
   describe(descriptorSet: Uint8Array): Described {
-    return readDescriptors(descriptorSet, this.#isProxied);
+    const described = readDescriptors(descriptorSet, this.#isProxied);
+    const omitted = [...(this.#source.omitted?.() ?? []), ...described.omitted];
+    return { ...described, omitted: omitted.map((reason) => `${this.connections.authority}: ${reason}`) };
   }
 
   /** Registers handlers that forward all calls of services. @returns what runs each unary RPC without interceptors */

@@ -36,6 +36,8 @@ export class ProxyTable {
   /** The server whose routes a reload replaces; calls in flight keep their target. */
   server: Server | undefined;
   services: readonly DescService[] = [];
+  /** The services that are not proxied because their descriptors have a hole, with upstream and reason. */
+  omitted: readonly string[] = [];
   /** What the services were read from, for each upstream; empty for one that could not be read yet. */
   descriptorSets: readonly Uint8Array[] = [];
   /** Why each upstream could not be read the last time; `undefined` if it could. */
@@ -151,6 +153,7 @@ export class ProxyTable {
     }
     if (this.server !== undefined) this.server.routes = this.#routes;
     this.services = described.flatMap(({ services }) => services);
+    this.omitted = described.flatMap(({ omitted }) => omitted);
     this.#packages = new Set(this.services.map(({ file }) => file.proto.package));
   }
 
@@ -201,7 +204,7 @@ export class ProxyTable {
 }
 
 /** What is known of an upstream whose descriptors could not be read yet. */
-const nothing: Described = { services: [], types: createFileRegistry() };
+const nothing: Described = { services: [], types: createFileRegistry(), omitted: [] };
 
 /** Returns the package in a path that ends with `/package.Service/Method`, as far as slashes and dots tell. */
 function packageIn(path: string): string | undefined {

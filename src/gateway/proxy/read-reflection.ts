@@ -3,10 +3,9 @@ import { type FileDescriptorProto, FileDescriptorProtoSchema, type FileDescripto
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionV1Alpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
-import { clipped } from "./clipped.ts";
-import { knownFile } from "./known-files.ts";
+import { knownFile, sortFiles } from "../descriptors/index.ts";
+import { clipped } from "../errors/index.ts";
 import { type Answer, type Question, ReflectionStream } from "./reflection-stream.ts";
-import { sortFiles } from "./sort-files.ts";
 
 /** Bounds on what a server can make its reader fetch and hold. */
 export interface ReflectionLimits {
@@ -41,6 +40,8 @@ export interface ReadReflectionOptions {
 /** The services that a server says it has, and the files that declare them. */
 export interface ReflectedServices {
   readonly services: readonly string[];
+  /** Why services that it lists are not among them. */
+  readonly omitted: readonly string[];
   /** Each file after those that it imports. */
   readonly files: FileDescriptorSet;
 }
@@ -48,7 +49,7 @@ export interface ReflectedServices {
 /**
  * Asks a server for the files that declare its services: `grpc.reflection.v1`, or `v1alpha` where the server does not
  * know that one. Files that a server does not have although others import them are known here if everybody has them,
- * such as google/api/annotations.proto.
+ * such as google/api/annotations.proto. Files that are not known here either are left out: perhaps only options need them.
  *
  * @throws Error that says what is wrong with the server's answers; its `cause` is the error of the call, if that failed
  */
@@ -95,15 +96,20 @@ class ReflectionReader {
     if (services.length > this.#limits.services) {
       throw new Error(`its reflection lists more than ${this.#limits.services} services`);
     }
-    await this.#ask(
+    const problems = await this.#ask(
       services.map((value) => ({ case: "fileContainingSymbol", value })),
       () => undefined,
     );
     await this.#askForImports();
     const declared = new Set([...this.#files.values()].flatMap(namesOfServices));
-    const missing = services.find((service) => !declared.has(service));
-    if (missing !== undefined) throw new Error(`its reflection lists ${missing}, which no file of it declares`);
-    return { services, files: sortFiles(this.#files) };
+    const known = services.filter((service) => declared.has(service));
+    const omitted = services
+      .filter((service) => !declared.has(service))
+      .map(
+        (service) => problems.get(service) ?? `its reflection lists ${clipped(service)}, which no file of it declares`,
+      );
+    if (known.length === 0 && omitted[0] !== undefined) throw new Error(omitted[0]);
+    return { services: known, omitted, files: sortFiles(this.#files) };
   }
 
   async #listServices(): Promise<readonly string[]> {
@@ -113,37 +119,37 @@ class ReflectionReader {
     return [...new Set(answer.value.service.map(({ name }) => name))].toSorted();
   }
 
-  /** Asks for what files import, again and again, until nothing is missing. */
+  /** Asks for what files import, again and again, until there is nothing that was not asked for. */
   async #askForImports(): Promise<void> {
+    const asked = new Set<string>();
     for (;;) {
-      const imports = [...this.#files.values()].flatMap(({ name, dependency }) =>
-        dependency.map((imported): [string, string] => [imported, name]),
-      );
-      const missing = new Map(imports.filter(([imported]) => !this.#files.has(imported)));
-      if (missing.size === 0) return;
-      const questions = [...missing.keys()].map((value) => ({ case: "fileByFilename", value }) as const);
+      const imports = [...this.#files.values()].flatMap(({ dependency }) => dependency);
+      const missing = [...new Set(imports)].filter((name) => !this.#files.has(name) && !asked.has(name));
+      if (missing.length === 0) return;
+      missing.forEach((name) => asked.add(name));
+      if (asked.size > this.#limits.files) throw new Error(`it has more than ${this.#limits.files} files`);
+      const questions = missing.map((value) => ({ case: "fileByFilename", value }) as const);
       await this.#ask(questions, ({ value }) => knownFile(value));
-      const absent = [...missing].find(([name]) => !this.#files.has(name));
-      if (absent === undefined) continue;
-      throw new Error(`its reflection has no file ${clipped(absent[0])}, which ${clipped(absent[1])} imports`);
     }
   }
 
-  /** Asks for files. Where the server has none, `instead` may. */
+  /** Asks for files. Where the server has none, `instead` may. Returns why questions got no file, by what they asked for. */
   async #ask<Q extends Question>(
     questions: readonly Q[],
     instead: (question: Q) => FileDescriptorProto | undefined,
-  ): Promise<void> {
+  ): Promise<ReadonlyMap<string, string>> {
+    const problems = new Map<string, string>();
     const answers = await this.#stream.ask(questions);
     for (const [index, question] of questions.entries()) {
       const answer = answers[index];
       if (answer?.case === "fileDescriptorResponse") this.#take(answer.value.fileDescriptorProto);
       else {
         const known = instead(question);
-        if (known === undefined) throw unexpected(answer, question.value);
-        this.#add(known);
+        if (known === undefined) problems.set(question.value, unexpected(answer, question.value).message);
+        else this.#add(known);
       }
     }
+    return problems;
   }
 
   #take(sources: readonly Uint8Array[]): void {

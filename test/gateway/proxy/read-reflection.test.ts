@@ -127,6 +127,30 @@ test("files that everybody has need not come from the server", async () => {
   ]);
 });
 
+test.each([
+  { name: "lacks it", answer: notKnown },
+  { name: "sends another one instead", answer: sending({ name: "c.proto" }) },
+])("a file that another imports is left out if the server $name", async ({ answer }) => {
+  const { services, files } = await read(importing(["b.proto"], () => answer));
+  expect(services).toEqual(["a.A"]);
+  expect(files.file.map(({ name }) => name)).not.toContain("b.proto");
+});
+
+test("services that the server lists, but does not know, are left out with the reason", async () => {
+  const { services, omitted } = await read(
+    answering((question) => {
+      if (question.case === "listServices") return listing("a.A", "a.B", "a.C");
+      if (question.value === "a.B") return notKnown;
+      return sending({ name: "a.proto", package: "a", service: [{ name: "A" }] });
+    }),
+  );
+  expect(services).toEqual(["a.A"]);
+  expect(omitted).toEqual([
+    "its reflection does not tell a.B: not known",
+    "its reflection lists a.C, which no file of it declares",
+  ]);
+});
+
 test("the fields of a header are sent, such as a credential", async () => {
   const seen: (string | null)[] = [];
   const routes = (router: ConnectRouter): void =>
@@ -242,16 +266,6 @@ test.each<{
       sending({ name, dependency: [name === "b.proto" ? "c.proto" : "b.proto"] }),
     ),
     says: "b.proto imports itself, by c.proto",
-  },
-  {
-    name: "lacks a file that another imports",
-    routes: importing(["b.proto"]),
-    says: "its reflection does not tell b.proto: not known",
-  },
-  {
-    name: "answers another file than the one that was asked for",
-    routes: importing(["b.proto"], () => sending({ name: "c.proto" })),
-    says: "its reflection has no file b.proto, which a.proto imports",
   },
   {
     name: "has two files of one name",

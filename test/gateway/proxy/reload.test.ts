@@ -96,35 +96,26 @@ test.each([
     says: "they have no service that is passed on",
   },
   {
-    name: "lack a file that others import",
-    sets: [
-      toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [GreenhouseService.file.proto] })),
-    ],
-    says: "they lack files that others import: google/api/annotations.proto.*",
-  },
-  {
-    name: "lack more files than are named",
-    sets: [
-      toBinary(
-        FileDescriptorSetSchema,
-        create(FileDescriptorSetSchema, { file: [{ name: "a", dependency: ["b", "c", "d", "e"] }] }),
-      ),
-    ],
-    says: "they lack files that others import: b, c, d",
-  },
-  {
-    name: "have a field of a type that is not there",
+    name: "have no service whose types are all there",
     sets: [
       toBinary(
         FileDescriptorSetSchema,
         create(FileDescriptorSetSchema, {
-          file: [
-            { name: "a", messageType: [{ name: "A", field: [{ name: "a", number: 1, type: 11, typeName: ".B" }] }] },
-          ],
+          file: [{ name: "a", service: [{ name: "A", method: [{ name: "Get", inputType: ".B", outputType: ".B" }] }] }],
         }),
       ),
     ],
-    says: "127.0.0.1:1: the descriptors cannot be used: they are no valid definition: .*",
+    says: "127.0.0.1:1: the descriptors cannot be used: they have no service that is passed on; A: the type B is missing",
+  },
+  {
+    name: "have names that protoc would refuse",
+    sets: [
+      toBinary(
+        FileDescriptorSetSchema,
+        create(FileDescriptorSetSchema, { file: [{ name: "a", package: "a;b", service: [{ name: "A" }] }] }),
+      ),
+    ],
+    says: '127.0.0.1:1: the descriptors cannot be used: they are no valid definition: "a;b" is not an identifier .*',
   },
   {
     name: "are of two upstreams with one service",

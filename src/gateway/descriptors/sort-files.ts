@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { clipped } from "./clipped.ts";
+import { clipped } from "../errors/index.ts";
 
 /** How deep imports may be nested. 200: ten times as deep as those of Google's APIs, and far from the end of the stack. */
 const importDepthMax = 200;

@@ -1,0 +1,115 @@
+import { equals } from "@bufbuild/protobuf";
+import {
+  type DescriptorProto,
+  type EnumDescriptorProto,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
+import { clipped } from "../errors/index.ts";
+
+/** Characters of a name, or of one part of a package. 1,000: protoc has no limit, and nobody types as many. */
+const nameMax = 1_000;
+
+/** Fields of a message, or values of an enum. 10,000: three times what Java's generated code can have. */
+const membersMax = 10_000;
+
+/** The largest number of a field: 29 bits, in a MessageSet 31. */
+const fieldNumberMax = 2 ** 31 - 1;
+
+// ident of protobuf's grammar.
+const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/**
+ * Checks what protoc guarantees of its files, as others may have made these: that names are identifiers, and that names
+ * of types, and names and numbers of fields, are there once.
+ *
+ * @throws Error that names the first that is wrong
+ */
+export function validateFiles(files: readonly FileDescriptorProto[]): void {
+  const types = new Set<string>();
+  const addType = (scope: string, name: string): string => {
+    requireIdentifier(name);
+    const typeName = scope === "" ? name : `${scope}.${name}`;
+    if (types.has(typeName)) throw new Error(`${clipped(typeName)} is defined twice`);
+    types.add(typeName);
+    return typeName;
+  };
+  for (const file of distinctFiles(files)) {
+    if (file.package !== "") file.package.split(".").forEach(requireIdentifier);
+    // Iterating over an array includes what is added to it meanwhile.
+    const messages = file.messageType.map((message) => ({ message, scope: file.package }));
+    const enums = file.enumType.map((desc) => ({ desc, scope: file.package }));
+    for (const { message, scope } of messages) {
+      const typeName = addType(scope, message.name);
+      validateMessage(message, typeName);
+      messages.push(...message.nestedType.map((nested) => ({ message: nested, scope: typeName })));
+      enums.push(...message.enumType.map((desc) => ({ desc, scope: typeName })));
+    }
+    for (const { desc, scope } of enums) validateEnum(desc, addType(scope, desc.name));
+    for (const service of file.service) {
+      const typeName = addType(file.package, service.name);
+      requireDistinct(
+        service.method.map(({ name }) => name),
+        typeName,
+      );
+    }
+    for (const { name } of file.extension) requireIdentifier(name);
+  }
+}
+
+/** Returns each file once. @throws Error for two different files of one name, or a file without one */
+export function distinctFiles(files: readonly FileDescriptorProto[]): Iterable<FileDescriptorProto> {
+  const byName = new Map<string, FileDescriptorProto>();
+  for (const file of files) {
+    const before = byName.get(file.name);
+    if (file.name === "") throw new Error("a file has no name");
+    if (before !== undefined && !equals(FileDescriptorProtoSchema, before, file)) {
+      throw new Error(`there are two different files ${clipped(file.name)}`);
+    }
+    byName.set(file.name, file);
+  }
+  return byName.values();
+}
+
+function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProto, typeName: string): void {
+  if (fields.length > membersMax) throw new Error(`${clipped(typeName)} has more than ${membersMax} fields`);
+  requireDistinct(
+    fields.map(({ name }) => name),
+    typeName,
+  );
+  requireDistinct(
+    oneofDecl.map(({ name }) => name),
+    typeName,
+  );
+  for (const { name } of extension) requireIdentifier(name);
+  const numbers = new Set<number>();
+  for (const { name, number } of fields) {
+    const where = `field ${clipped(name)} of ${clipped(typeName)}`;
+    if (number < 1 || number > fieldNumberMax) throw new Error(`${where} has the number ${number}`);
+    if (numbers.has(number)) throw new Error(`${where} has the number ${number}, as another one does`);
+    numbers.add(number);
+  }
+}
+
+function validateEnum({ value: values }: EnumDescriptorProto, typeName: string): void {
+  if (values.length > membersMax) throw new Error(`${clipped(typeName)} has more than ${membersMax} values`);
+  if (values.length === 0) throw new Error(`${clipped(typeName)} has no values`);
+  requireDistinct(
+    values.map(({ name }) => name),
+    typeName,
+  );
+}
+
+function requireDistinct(names: readonly string[], owner: string): void {
+  const seen = new Set<string>();
+  for (const name of names) {
+    requireIdentifier(name);
+    if (seen.has(name)) throw new Error(`${clipped(owner)} has two members ${clipped(name)}`);
+    seen.add(name);
+  }
+}
+
+function requireIdentifier(name: string): void {
+  if (name.length > nameMax) throw new Error(`a name has more than ${nameMax} characters: ${clipped(name)}`);
+  if (!identifier.test(name)) throw new Error(`${JSON.stringify(clipped(name))} is not an identifier of protobuf`);
+}
