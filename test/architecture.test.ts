@@ -24,7 +24,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
       ...["docs-page", "health", "metrics", "opentelemetry", "options", "reflection"].map((room) => `gateway/${room}`),
     ],
   },
-  { from: "plantstore/plants", to: ["plantstore/service"] },
+  { from: "plantstore/plants", to: ["plantstore/service", "gateway/options"] },
   {
     from: "plantstore/service",
     to: [
@@ -33,10 +33,10 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
       ...["", "/health", "/options", "/reflection"].map((room) => `gateway${room}`),
     ],
   },
-  { from: "plantstore/client", to: ["plantstore/gen"] },
-  { from: "operators/auth", to: ["operators/inputs", "gateway"] },
-  { from: "operators/inputs", to: [] },
-  { from: "operators/operations", to: ["operators/inputs", "gateway", "gateway/health"] },
+  { from: "plantstore/client", to: ["plantstore/gen", "gateway/options"] },
+  { from: "operators/auth", to: ["operators/inputs", "gateway", "gateway/options"] },
+  { from: "operators/inputs", to: ["gateway/options"] },
+  { from: "operators/operations", to: ["operators/inputs", "gateway", "gateway/health", "gateway/options"] },
   {
     from: "gateway",
     to: [

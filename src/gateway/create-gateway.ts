@@ -12,6 +12,7 @@ import {
   type Routes,
   serve,
   type Server,
+  servingOptionNames,
   type ServingOptions,
 } from "./calls/index.ts";
 import {
@@ -29,7 +30,8 @@ import {
   type NodeHandlerOptions,
   type NodeServerResponse,
 } from "./node-handler.ts";
-import { createTrustedProxies, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
+import { type OptionNames, refuseUnknownOptions } from "./options/index.ts";
+import { createTrustedProxies, trustedProxiesNames, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
 import { brotli, gzip, zstd } from "./zlib/index.ts";
 
 /** Options of {@link createGateway}. */
@@ -47,6 +49,14 @@ export interface GatewayOptions extends ServingOptions {
   /** The proxies that are trusted to name their clients, in header fields or by the PROXY protocol. Default none. */
   readonly trustedProxies?: TrustedProxiesOptions;
 }
+
+/** The names of {@link GatewayOptions}. */
+export const gatewayOptionNames: OptionNames<GatewayOptions> = {
+  ...servingOptionNames,
+  fallback: true,
+  contextValues: true,
+  trustedProxies: trustedProxiesNames,
+};
 
 /** A gateway on node, ready to listen by itself or to be mounted in another server. */
 export interface Gateway extends FetchGateway {
@@ -82,10 +92,11 @@ export interface Gateway extends FetchGateway {
 /**
  * Creates a gateway from Connect routes.
  *
- * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; TypeError naming an entry
- * of `trustedProxies` that is not an address
+ * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; TypeError for options that
+ * do not exist, and naming an entry of `trustedProxies` that is not an address
  */
 export function createGateway(options: GatewayOptions): Gateway {
+  refuseUnknownOptions(options, gatewayOptionNames, "createGateway");
   const report = createFaultReporter(options.onFault);
   return assembleGateway(createNodeServer(options, compileNodeRoutes(options, report), report), options);
 }

@@ -6,14 +6,17 @@ import {
   compileNodeRoutes,
   createNodeServer,
   type Gateway,
+  gatewayOptionNames,
   type GatewayOptions,
 } from "./create-gateway.ts";
+import { type OptionNames, refuseUnknownOptions, required } from "./options/index.ts";
 import { createMethodCodecs, type UnaryRpc } from "./protocols/index.ts";
 import {
   createServerCodecs,
   type Described,
   OpenUpstream,
   type ProxiedUpstream,
+  proxiedUpstreamNames,
   ProxyTable,
   type ReloadReport,
   typesOf,
@@ -47,6 +50,13 @@ export interface ProxyOptions extends Omit<GatewayOptions, "routes"> {
   /** Called after each reload that has changed something or found problems, also of those that nobody has asked for. */
   readonly onReload?: (report: ReloadReport) => void;
 }
+
+const proxyOptionNames: OptionNames<ProxyOptions> = {
+  ...gatewayOptionNames,
+  routes: true,
+  upstreams: required,
+  onReload: true,
+};
 
 /** A gateway before gRPC services, ready to listen by itself or to be mounted in another server. */
 export interface ProxyGateway extends Gateway {
@@ -85,6 +95,10 @@ export interface ProxyGateway extends Gateway {
  * with what a {@link DescriptorSource} rejects with, or with a TypeError for an option that is wrong
  */
 export async function createProxy(options: ProxyOptions): Promise<ProxyGateway> {
+  refuseUnknownOptions(options, proxyOptionNames, "createProxy");
+  for (const [at, upstream] of options.upstreams.entries()) {
+    refuseUnknownOptions(upstream, proxiedUpstreamNames, `upstreams[${at}] of createProxy`);
+  }
   const call = { ...options, binaryOptions: { ...options.binaryOptions, codegen: options.codegen ?? true } };
   const upstreams = options.upstreams.map((upstream) => new OpenUpstream(upstream, call));
   try {

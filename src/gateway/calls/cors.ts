@@ -1,5 +1,6 @@
 import { cors as connectCors } from "@connectrpc/connect";
 import type { Exchange } from "../carriers/index.ts";
+import { type OptionNames, required } from "../options/index.ts";
 
 /** Options of {@link createCors}: which pages of other origins may call, and what they may send and read. */
 export interface CorsOptions {
@@ -15,6 +16,14 @@ export interface CorsOptions {
   /** How many seconds browsers may cache the answer to a preflight. Default 7200, Chrome's own limit. */
   readonly maxAgeSeconds?: number;
 }
+
+/** The names of {@link CorsOptions}. */
+export const corsOptionNames: OptionNames<CorsOptions> = {
+  origins: required,
+  allowedHeaders: true,
+  exposedHeaders: true,
+  maxAgeSeconds: true,
+};
 
 /** The CORS protocol of the Fetch standard (§3.2). Header fields are listed as name, value, name, value, … */
 export interface Cors {

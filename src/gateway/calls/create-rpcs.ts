@@ -30,6 +30,8 @@ import {
   type StreamRpc,
   type UnaryRpc,
 } from "../protocols/index.ts";
+import { refuseUnknownOptions } from "../options/index.ts";
+import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
@@ -71,7 +73,8 @@ export function createRpcs(
       return handlersOf(added);
     },
     service(service, implementation, override) {
-      const own = override ? optionsOf(base, override) : base;
+      refuseMisspelledHandlers(service, implementation);
+      const own = override ? serviceOptionsOf(base, override, `router.service(${service.typeName})`) : base;
       const { methods } = createServiceImplSpec(service, implementation);
       for (const spec of Object.values(methods)) added.push({ spec, own });
       return router;
@@ -79,7 +82,7 @@ export function createRpcs(
     rpc(method, implementation, override) {
       added.push({
         spec: createMethodImplSpec(method, implementation),
-        own: override ? optionsOf(base, override) : base,
+        own: override ? serviceOptionsOf(base, override, `router.rpc(${method.parent.typeName}.${method.name})`) : base,
       });
       return router;
     },
@@ -109,6 +112,16 @@ function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOp
   // Refuses what Connect refuses.
   createConnectRouter(own);
   return { ...own, ...validateUniversalHandlerOptions(own) };
+}
+
+/** Returns the options of a service or an RPC. Throws as {@link optionsOf} does, and TypeError for an unknown name. */
+function serviceOptionsOf(
+  base: ConnectRouterOptions,
+  override: Partial<UniversalHandlerOptions>,
+  owner: string,
+): RouterOptions {
+  refuseUnknownOptions(override, routerOptionNames, owner);
+  return optionsOf(base, override);
 }
 
 /** Returns Connect's own handlers of these RPCs. */

@@ -3,16 +3,24 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Limits } from "../carriers/index.ts";
 import { type RequestFailure, withCode } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
+import { type OptionNames, required } from "../options/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
 import { createProtocols } from "../protocols/index.ts";
-import { createErrorRecordWriter, compileRestRoutes, type RestOptions, type RestRoutes } from "../rest/index.ts";
+import {
+  createErrorRecordWriter,
+  compileRestRoutes,
+  restOptionNames,
+  type RestOptions,
+  type RestRoutes,
+} from "../rest/index.ts";
 import { toConnectError, toFault } from "./to-connect-error.ts";
-import { type CorsOptions, createCors } from "./cors.ts";
+import { type CorsOptions, corsOptionNames, createCors } from "./cors.ts";
 import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";
 import { callbackFailed, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import type { Admit, AdmitRequest, AnsweredRequest } from "./hooks.ts";
-import { type Endpoint, methodsOf } from "./endpoint.ts";
+import { type Endpoint, methodsOf, refuseMisspelledEndpoint } from "./endpoint.ts";
 import { indexPaths, type Routes } from "./routes.ts";
+import { routerOptionNames } from "./router-options.ts";
 import type { Server } from "./server.ts";
 import { withoutCodegen } from "./without-codegen.ts";
 
@@ -60,6 +68,24 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly onFault?: OnFault;
 }
 
+/** The names of {@link ServingOptions}. */
+export const servingOptionNames: OptionNames<ServingOptions> = {
+  ...routerOptionNames,
+  routes: required,
+  requestPathPrefix: true,
+  admit: true,
+  rest: restOptionNames,
+  endpoints: true,
+  cors: corsOptionNames,
+  limits: defaultLimits,
+  codegen: true,
+  onRequest: true,
+  toError: true,
+  onError: true,
+  onAnswer: true,
+  onFault: true,
+};
+
 /** The parts of routes that depend on the platform. */
 export interface Platform extends RpcPlatform {
   /** The content codings and encodings of messages, unless `acceptCompression` is set; the preferred one first. */
@@ -103,10 +129,15 @@ export function createServer(
 export function compileRoutes(given: ServingOptions, own: Platform, report: FaultReporter): Routes {
   const [options, platform] = given.codegen === false ? withoutCodegen(given, own) : [given, own];
   const { compressions, parsedMethods } = platform;
-  const { rest = {}, requestPathPrefix: prefix = "", endpoints = [] } = options;
+  const { routes, rest = {}, requestPathPrefix: prefix = "", endpoints = [] } = options;
+  if (typeof routes !== "function") {
+    const problem = `routes must be a function that registers services, got ${typeof routes}`;
+    throw withCode(new TypeError(problem), "ERR_OPTIONS");
+  }
+  for (const endpoint of endpoints) refuseMisspelledEndpoint(endpoint);
   const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
   const { rpcs, registry } = createRpcs(
-    options.routes,
+    routes,
     {
       ...options,
       acceptCompression: options.acceptCompression ?? [...compressions],

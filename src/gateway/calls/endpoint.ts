@@ -1,6 +1,7 @@
 import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
 import { type Exchange, type HeaderReader, noBytes, type Peer, planBody } from "../carriers/index.ts";
-import { problem } from "../errors/index.ts";
+import { problem, withCode } from "../errors/index.ts";
+import { nearestName } from "../options/index.ts";
 import { httpError, messageTooLarge } from "../protocols/index.ts";
 import type { RequestView } from "./hooks.ts";
 
@@ -55,6 +56,32 @@ export const serverEndpoint: Endpoint = {
   open: true,
   answer: () => ({ httpStatus: 204, body: "" }),
 };
+
+const endpointNames: Readonly<Record<keyof Endpoint, true>> = {
+  path: true,
+  atRoot: true,
+  httpMethods: true,
+  open: true,
+  answer: true,
+};
+
+/**
+ * Refuses an endpoint with a member that is most likely one of {@link Endpoint} in another spelling. Its other members
+ * are its own, because it may be an object of any class.
+ *
+ * @throws TypeError that names both
+ */
+export function refuseMisspelledEndpoint(endpoint: Endpoint): void {
+  const missing = Object.keys(endpointNames).filter((name) => !(name in endpoint));
+  for (const name of Object.keys(endpoint)) {
+    const meant = name in endpointNames ? undefined : nearestName(name, missing);
+    if (meant === undefined) continue;
+    throw withCode(
+      new TypeError(`unknown option "${name}" of the endpoint ${endpoint.path}: did you mean "${meant}"?`),
+      "ERR_OPTIONS",
+    );
+  }
+}
 
 /** Returns the methods that an endpoint answers, sorted as in `Allow`. */
 export function methodsOf({ httpMethods = ["GET"] }: Endpoint): readonly string[] {

@@ -4,7 +4,13 @@
  * `serve.ts` follows a request from top to bottom. Knows RPCs and their handlers; knows nothing of sockets, or of how a
  * protocol writes its messages.
  */
-export { compileRoutes, createServer, type Platform, type ServingOptions } from "./create-server.ts";
+export {
+  compileRoutes,
+  createServer,
+  type Platform,
+  servingOptionNames,
+  type ServingOptions,
+} from "./create-server.ts";
 export type { CorsOptions } from "./cors.ts";
 export type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
 export { requestOf } from "./create-rpcs.ts";

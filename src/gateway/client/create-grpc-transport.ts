@@ -19,6 +19,7 @@ import {
 import { type Compression, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { defaultReadMaxBytes, timerMsMax } from "../carriers/index.ts";
 import { messageBytesMax } from "../protocols/index.ts";
+import { type OptionNames, refuseUnknownOptions, required } from "../options/index.ts";
 import {
   createUpstream,
   requireRange,
@@ -30,7 +31,7 @@ import { brotli, gzip, zstd } from "../zlib/index.ts";
 import { type CallSettings, ClientMethod } from "./client-method.ts";
 import type { CallInit } from "./outgoing-call.ts";
 import { type HeadersInit, readRequestFields } from "./request-fields.ts";
-import { Retries, type RetryPolicy } from "./retries.ts";
+import { Retries, type RetryPolicy, retryPolicyNames } from "./retries.ts";
 import { type StreamAnswer, StreamCall } from "./stream-call.ts";
 import { PromisedCall, type UnaryAnswer } from "./unary-call.ts";
 
@@ -77,6 +78,22 @@ export interface GrpcTransportOptions {
   readonly codegen?: boolean;
 }
 
+const grpcTransportOptionNames: OptionNames<GrpcTransportOptions> = {
+  baseUrl: required,
+  interceptors: true,
+  tls: true,
+  connections: true,
+  sendCompression: true,
+  compressMinBytes: true,
+  readMaxBytes: true,
+  writeMaxBytes: true,
+  defaultTimeoutMs: true,
+  keepaliveMs: true,
+  waitForReady: true,
+  retry: retryPolicyNames,
+  codegen: true,
+};
+
 /** A transport for Connect's clients, with connections that it keeps until it is disposed of. */
 export interface GrpcTransport extends Transport, AsyncDisposable {}
 
@@ -88,10 +105,11 @@ export interface GrpcTransport extends Transport, AsyncDisposable {}
  *
  * `await using`, or `[Symbol.asyncDispose]()`, closes it: calls that wait fail with `Unavailable`, others may end.
  *
- * @throws TypeError for a `baseUrl` that is no address of a server; RangeError for a number out of range; Error for
+ * @throws TypeError for options that do not exist, and a `baseUrl` that is no address of a server; RangeError for a number out of range; Error for
  * certificates or keys that cannot be read
  */
 export function createGrpcTransport(options: GrpcTransportOptions): GrpcTransport {
+  refuseUnknownOptions(options, grpcTransportOptionNames, "createGrpcTransport");
   return new OwnGrpcTransport(options);
 }
 

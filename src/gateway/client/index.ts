@@ -9,7 +9,7 @@ export { type CallSettings, type ClientCodec, ClientMethod } from "./client-meth
 export type { Abandonment, CallInit } from "./outgoing-call.ts";
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
 export type { RequestFields } from "./request-fields.ts";
-export { Retries, type RetryPolicy } from "./retries.ts";
+export { Retries, type RetryPolicy, retryPolicyNames } from "./retries.ts";
 export { type StreamAnswer, StreamCall } from "./stream-call.ts";
 export { UnaryCall } from "./unary-call.ts";
 export {

@@ -1,7 +1,10 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { timerMsMax } from "../carriers/index.ts";
+import { type OptionNames, required } from "../options/index.ts";
 import { requireRange } from "../upstreams/index.ts";
+
+const defaultBudget = { maxTokens: 100, tokenRatio: 0.1 };
 
 /** Which calls that have failed are sent again although their server may have processed them, and when (gRFC A6). */
 export interface RetryPolicy {
@@ -25,6 +28,17 @@ export interface RetryPolicy {
   readonly budget?: { readonly maxTokens: number; readonly tokenRatio: number };
 }
 
+/** The names of {@link RetryPolicy}. */
+export const retryPolicyNames: OptionNames<RetryPolicy> = {
+  maxAttempts: required,
+  initialBackoffMs: required,
+  maxBackoffMs: required,
+  backoffMultiplier: required,
+  retryableCodes: required,
+  methods: true,
+  budget: defaultBudget,
+};
+
 /** What {@link Retries} ask of a call that has failed. */
 export interface FailedCall {
   readonly method: DescMethod;
@@ -39,8 +53,6 @@ export interface FailedCall {
 
 /** By which share a wait is longer or shorter by chance, so that callers do not come back all at once. */
 const jitter = 0.2;
-
-const defaultBudget = { maxTokens: 100, tokenRatio: 0.1 };
 
 /** When calls of a transport are sent again, by a policy or without one. */
 export class Retries {

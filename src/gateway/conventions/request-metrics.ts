@@ -1,4 +1,5 @@
 import type { AnsweredRequest } from "../calls/index.ts";
+import { refuseUnknownOptions } from "../options/index.ts";
 import { durationBounds, type Instrument, type Instruments } from "./instruments.ts";
 import { httpAttributes, httpSeriesKey, isRpcProtocol, rpcAttributes, rpcSeriesKey } from "./request-attributes.ts";
 
@@ -18,11 +19,15 @@ export interface RequestMetricsOptions {
 /**
  * Creates the `onAnswer` of a gateway that counts its requests: calls over gRPC, gRPC-Web and Connect in
  * `rpc.server.call.duration`, all others, REST among them, in `http.server.request.duration`.
+ *
+ * @throws TypeError for options that do not exist
  */
 export function createRequestMetrics(
   metrics: Instruments,
-  { refusalOf }: RequestMetricsOptions = {},
+  options: RequestMetricsOptions = {},
 ): (answer: AnsweredRequest) => void {
+  refuseUnknownOptions(options, { refusalOf: true }, "createRequestMetrics");
+  const { refusalOf } = options;
   const count = createRequestDurations(metrics);
   if (refusalOf === undefined) return count;
   const refusals = metrics.counter({

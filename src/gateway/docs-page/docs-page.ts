@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Endpoint } from "../calls/index.ts";
+import { type OptionNames, refuseUnknownOptions, required } from "../options/index.ts";
 import { pageFile } from "./page-file.ts";
 import { onceSettled, type Resource, resourceEndpoint } from "./resource.ts";
 import { writeDocument, type WrittenDocument } from "./written-document.ts";
@@ -14,6 +15,8 @@ export interface DocsPageOptions {
   /** Whether everyone may read it, or only with a credential. `/` redirects to the page only when it is open. */
   readonly open: boolean;
 }
+
+const docsPageOptionNames: OptionNames<DocsPageOptions> = { document: required, open: required };
 
 // Everything comes from this server and nothing is inline, so text in the description or in a response can never run.
 // Requests may also go to the servers that the description names, which the page offers for choice.
@@ -47,8 +50,12 @@ function headerOf(contentType: string, origins: readonly string[]): Record<strin
  *
  * The content is created on the first request, which keeps starts short, and then compressed once for each coding. The
  * page works offline and under a strict content security policy. Its paths are relative, so it works below any base URL.
+ *
+ * @throws TypeError for options that do not exist
  */
-export function createDocsPage({ document, open }: DocsPageOptions): Endpoint[] {
+export function createDocsPage(options: DocsPageOptions): Endpoint[] {
+  refuseUnknownOptions(options, docsPageOptionNames, "createDocsPage");
+  const { document, open } = options;
   const written = onceSettled(async () => writeDocument(await document()));
   const endpointOf = (
     path: string,

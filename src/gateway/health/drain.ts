@@ -1,3 +1,4 @@
+import { refuseUnknownOptions, required } from "../options/index.ts";
 import type { Readiness } from "./readiness.ts";
 
 /** How long a server drains. */
@@ -22,13 +23,16 @@ export const drainMsMax = 3_600_000;
  * server refuse new connections (on HTTP/2 with a GOAWAY, RFC 9113 §6.8) and finish running calls.
  *
  * @param server - a gateway or a proxy
- * @returns a promise that resolves when the last call has ended, after both times at the latest
+ * @returns a promise that resolves when the last call has ended, after both times at the latest; rejects with a TypeError for
+ * times that do not exist
  */
 export async function drainGracefully(
   server: { drain(timeoutMs: number): Promise<void> },
   readiness: Pick<Readiness, "startDraining">,
-  { delayMs, timeoutMs }: DrainTimes,
+  times: DrainTimes,
 ): Promise<void> {
+  refuseUnknownOptions(times, { delayMs: required, timeoutMs: required }, "drainGracefully");
+  const { delayMs, timeoutMs } = times;
   readiness.startDraining();
   if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
   await server.drain(timeoutMs);

@@ -1,6 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { problem } from "../errors/index.ts";
 import { type Health, HealthCheckResponse_ServingStatus as Status } from "../gen/grpc/health/v1/health_pb.ts";
+import { type OptionNames, refuseUnknownOptions, required } from "../options/index.ts";
 import type { Readiness } from "./readiness.ts";
 
 /** Options of {@link createHealthService}. */
@@ -9,6 +10,8 @@ export interface HealthOptions {
   /** The full names of the known services; all share the health of the server. */
   readonly services: readonly string[];
 }
+
+const healthOptionNames: OptionNames<HealthOptions> = { readiness: required, services: required };
 
 /**
  * Bytes of a request of `grpc.health.v1.Health`: pass it as `readMaxBytes` where the service is registered.
@@ -37,8 +40,12 @@ interface Watcher {
  *
  * When the server drains, watchers get NOT_SERVING and their streams end with `Unavailable`; open streams would hold up
  * the drain until its deadline. A watcher beyond the limit gets `ResourceExhausted`.
+ *
+ * @throws TypeError for options that do not exist
  */
-export function createHealthService({ readiness, services }: HealthOptions): ServiceImpl<typeof Health> {
+export function createHealthService(options: HealthOptions): ServiceImpl<typeof Health> {
+  refuseUnknownOptions(options, healthOptionNames, "createHealthService");
+  const { readiness, services } = options;
   const known = new Set(["", ...services]);
   const statusNow = (): Status => (readiness.obstacles().length === 0 ? Status.SERVING : Status.NOT_SERVING);
   const watchers = new Set<Watcher>();

@@ -14,7 +14,12 @@
  */
 export { type BodyRules, createJsonFieldReader, type JsonFieldReader, readJson, readPartialJson } from "./read-json.ts";
 export { readJsonExactly } from "./read-exact.ts";
-export type { ReadJsonOptions, ReadServiceJsonOptions } from "./read-options.ts";
+export {
+  jsonOptionNames,
+  type ReadJsonOptions,
+  readJsonOptionNames,
+  type ReadServiceJsonOptions,
+} from "./read-options.ts";
 export { anyToJson, createJsonFieldWriter, createJsonMessageWriter, type WriteJsonOptions } from "./write-json.ts";
 export { createFieldForm, createMessageForms } from "./message-forms.ts";
 export type { JsonStyle } from "./write-context.ts";

@@ -1,5 +1,6 @@
-import type { Registry } from "@bufbuild/protobuf";
+import type { JsonReadOptions, JsonWriteOptions, Registry } from "@bufbuild/protobuf";
 import type { CodegenOptions } from "../made-code/index.ts";
+import type { OptionNames } from "../options/index.ts";
 
 /** How JSON is read. */
 export interface ReadJsonOptions {
@@ -13,6 +14,23 @@ export interface ReadJsonOptions {
   /** The message types that a google.protobuf.Any may contain. Without it only the empty Any, `{}`, is accepted. */
   readonly registry?: Registry;
 }
+
+/** The names of {@link ReadJsonOptions}. */
+export const readJsonOptionNames: OptionNames<ReadJsonOptions> = {
+  unknownFields: true,
+  canonicalIntegers: true,
+  registry: true,
+};
+
+/** The names of protobuf-es' options for JSON, as Connect passes them on. */
+export const jsonOptionNames: OptionNames<Partial<JsonReadOptions & JsonWriteOptions>> = {
+  ignoreUnknownFields: true,
+  registry: true,
+  recursionLimit: true,
+  alwaysEmitImplicit: true,
+  enumAsInteger: true,
+  useProtoFieldName: true,
+};
 
 /** Options of one service. */
 export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {

@@ -7,8 +7,9 @@
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { runInTurns, runSteps } from "../carriers/index.ts";
-import type { WriteJsonOptions } from "../json/index.ts";
-import { codeNames, compileInSteps, type RestOptions, serviceOptionsOf } from "../rest/index.ts";
+import { jsonOptionNames, type WriteJsonOptions } from "../json/index.ts";
+import { type OptionNames, refuseUnknownOptions, required } from "../options/index.ts";
+import { codeNames, compileInSteps, restOptionNames, type RestOptions, serviceOptionsOf } from "../rest/index.ts";
 import { commentOf, type Comments, commentsOf } from "./comments.ts";
 import type {
   OpenApiDocument,
@@ -55,6 +56,20 @@ export interface OpenApiOptions {
   readonly onOmitted?: OnOmitted;
 }
 
+const openApiOptionNames: OptionNames<OpenApiOptions> = {
+  openapi: true,
+  info: required,
+  servers: true,
+  security: true,
+  comments: true,
+  rest: restOptionNames,
+  jsonOptions: jsonOptionNames,
+  errors: true,
+  describeSuccess: true,
+  describeHeader: true,
+  onOmitted: true,
+};
+
 /** An error answer that every operation has. */
 export interface OpenApiError {
   /** A status, a range such as `4XX`, or `default`. */
@@ -68,13 +83,21 @@ export interface OpenApiError {
   readonly example?: JsonObject;
 }
 
+const openApiErrorNames: OptionNames<OpenApiError> = {
+  status: required,
+  description: required,
+  record: required,
+  codeField: true,
+  example: true,
+};
+
 /**
  * Creates the OpenAPI document of the REST side of services.
  *
  * Nested messages are written out as query parameters and in examples up to a number of fields (`expansion.ts`). Where
  * some are left out, the operation's description or the schema's `$comment` says so.
  *
- * @throws Error with every problem of the HTTP rules, as the gateway does
+ * @throws Error with every problem of the HTTP rules, as the gateway does; TypeError for options that do not exist
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
   return runSteps(describeServices(services, options));
@@ -95,6 +118,8 @@ function* describeServices(
   services: readonly DescService[],
   options: OpenApiOptions,
 ): Generator<void, OpenApiDocument> {
+  refuseUnknownOptions(options, openApiOptionNames, "createOpenApi");
+  for (const error of options.errors ?? []) refuseUnknownOptions(error, openApiErrorNames, "errors of createOpenApi");
   const { openapi = "3.1.0", rest = {}, jsonOptions = {}, security } = options;
   const comments = options.comments ?? (yield* commentsOf(services));
   const { bindings } = yield* compileInSteps(

@@ -14,6 +14,7 @@ import {
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { AdmitRequest, AnsweredRequest } from "../calls/index.ts";
 import { type Attributes, httpAttributes, isRpcProtocol, rpcAttributes } from "../conventions/index.ts";
+import { refuseUnknownOptions } from "../options/index.ts";
 import { callIn, contextKey, spanOf } from "./request-context.ts";
 
 /** Options of {@link createTracing}. */
@@ -48,8 +49,12 @@ export const scopeName = "@plantstore/gateway";
  *
  * Names and attributes are those of the semantic conventions. Attributes are set only if the span is recorded: what
  * most requests cost is the decision not to record them, so a sampler has nothing to go by but name, kind and parent.
+ *
+ * @throws TypeError for options that do not exist
  */
-export function createTracing({ anonymous = false }: TracingOptions = {}): Tracing {
+export function createTracing(options: TracingOptions = {}): Tracing {
+  refuseUnknownOptions(options, { anonymous: true }, "createTracing");
+  const { anonymous = false } = options;
   const tracer = trace.getTracer(scopeName);
   return {
     onRequest: (request) => {

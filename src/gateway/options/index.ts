@@ -4,4 +4,4 @@
  * off without a word.
  */
 export { nearestName } from "./nearest-name.ts";
-export { type OptionNames, refuseUnknownNames, refuseUnknownOptions } from "./option-names.ts";
+export { type OptionNames, refuseUnknownOptions, required } from "./option-names.ts";

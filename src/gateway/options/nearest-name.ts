@@ -1,11 +1,15 @@
 /**
  * Returns the name that a misspelt one most likely stands for, or `undefined` when none is near: more than a third of
  * the letters would have to change.
+ *
+ * @param lettersPerEdit - the letters of a name for each one that may differ, if not three
  */
-export function nearestName(misspelt: string, names: readonly string[]): string | undefined {
+export function nearestName(misspelt: string, names: readonly string[], lettersPerEdit = 3): string | undefined {
   const ranked = names.map((name) => ({ name, edits: editsBetween(misspelt, name) }));
   const [nearest] = ranked.toSorted((one, other) => one.edits - other.edits);
-  if (nearest === undefined || nearest.edits > Math.max(misspelt.length, nearest.name.length) / 3) return undefined;
+  if (nearest === undefined) return undefined;
+  const letters = Math.max(misspelt.length, nearest.name.length);
+  if (nearest.edits > letters / lettersPerEdit) return undefined;
   return nearest.name;
 }
 

@@ -10,6 +10,7 @@ import {
 } from "../carriers/index.ts";
 import type { RequestFields } from "../client/index.ts";
 import { clipped, problem, withCode } from "../errors/index.ts";
+import type { OptionNames } from "../options/index.ts";
 
 /**
  * Which header fields are passed on, in one direction. Names are compared without regard to case.
@@ -32,6 +33,9 @@ export interface ForwardRules {
    */
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 }
+
+/** The names of {@link ForwardRules}. */
+export const forwardRulesNames: OptionNames<ForwardRules> = { allow: true, deny: true, rename: true, set: true };
 
 /** Fields to add, or with `undefined` to leave out, by their names in lower case. */
 export type AddedFields = ReadonlyMap<string, string | undefined>;

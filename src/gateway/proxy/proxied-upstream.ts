@@ -10,7 +10,8 @@ import {
 } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes } from "../carriers/index.ts";
-import { type CallSettings, ClientMethod, Retries, type RetryPolicy } from "../client/index.ts";
+import { type CallSettings, ClientMethod, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
+import { type OptionNames, required } from "../options/index.ts";
 import { messageBytesMax, oneMessage, type UnaryRpc } from "../protocols/index.ts";
 import type { OutsideHttpRule } from "../rest/index.ts";
 import { createUpstream, requireRange, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
@@ -18,7 +19,7 @@ import { brotli, gzip, zstd } from "../zlib/index.ts";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type Described, readDescriptors } from "./descriptors.ts";
 import { forwardStream, type ForwardTarget, forwardUnary, onlyAnswer, promiseUnary } from "./forward-call.ts";
-import { compileForwardRules, type ForwardedFields, type ForwardRules } from "./forward-rules.ts";
+import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
 import { createAnswerDecoder, createUpstreamCodec } from "./opaque-message.ts";
 
 /** A gRPC service that a proxy stands before: where it is, what it offers, and how calls are passed on to it. */
@@ -58,6 +59,22 @@ export interface ProxiedUpstream {
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
 }
+
+/** The names of {@link ProxiedUpstream}. */
+export const proxiedUpstreamNames: OptionNames<ProxiedUpstream> = {
+  upstream: required,
+  tls: true,
+  descriptors: required,
+  reflectionHeader: true,
+  reloadEveryMs: true,
+  services: true,
+  rules: true,
+  metadata: forwardRulesNames,
+  answerMetadata: forwardRulesNames,
+  timeoutMs: true,
+  timeoutMaxMs: true,
+  retry: retryPolicyNames,
+};
 
 /** Options of the gateway that the calls to upstreams share. */
 export type CallOptions = Pick<

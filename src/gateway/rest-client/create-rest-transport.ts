@@ -23,7 +23,8 @@ import {
 } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { defaultReadMaxBytes, timerMsMax } from "../carriers/index.ts";
-import { oncePer } from "../json/index.ts";
+import { jsonOptionNames, oncePer } from "../json/index.ts";
+import { type OptionNames, refuseUnknownOptions, required } from "../options/index.ts";
 import { selectorOf, withDetailTypes } from "../rest/index.ts";
 import type { ReadErrorRecord } from "./answer-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";
@@ -60,6 +61,18 @@ export interface RestTransportOptions {
   readonly defaultTimeoutMs?: number;
 }
 
+const restTransportOptionNames: OptionNames<RestTransportOptions> = {
+  baseUrl: required,
+  interceptors: true,
+  fetch: true,
+  registry: true,
+  jsonOptions: jsonOptionNames,
+  readErrorRecord: true,
+  onUnbound: true,
+  readMaxBytes: true,
+  defaultTimeoutMs: true,
+};
+
 /**
  * Milliseconds that a unary call may take if nobody has set a deadline: as long as nginx waits for a
  * response. Without it, a server that sends interim responses (RFC 9110 §15.2) for ever would keep a call for ever.
@@ -74,7 +87,7 @@ const unaryTimeoutMs = 60_000;
  * map. If there is none, the call fails with `InvalidArgument` before a request is sent; so does a message whose path
  * could be read as that of another resource. Redirects are not followed.
  *
- * @throws TypeError for a `baseUrl` that is none
+ * @throws TypeError for options that do not exist, and a `baseUrl` that is none
  *
  * @example
  * ```ts
@@ -83,6 +96,7 @@ const unaryTimeoutMs = 60_000;
  * ```
  */
 export function createRestTransport(options: RestTransportOptions): Transport {
+  refuseUnknownOptions(options, restTransportOptionNames, "createRestTransport");
   return new RestTransport(options);
 }
 

@@ -42,6 +42,7 @@ export {
   type OnIgnored,
   type RestOptions,
   type RestRouteOptions,
+  restOptionNames,
   type RestServiceOptions,
   serviceOptionsOf,
 } from "./rest-options.ts";

@@ -1,7 +1,13 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import type { JsonStyle, ReadJsonOptions, ReadServiceJsonOptions, WriteJsonOptions } from "../json/index.ts";
+import {
+  type JsonStyle,
+  type ReadJsonOptions,
+  readJsonOptionNames,
+  type ReadServiceJsonOptions,
+  type WriteJsonOptions,
+} from "../json/index.ts";
 import { withCode } from "../errors/index.ts";
-import { refuseUnknownNames } from "../options/index.ts";
+import { type OptionNames, refuseUnknownOptions } from "../options/index.ts";
 import type { ErrorRecordPolicy } from "./error-to-rest.ts";
 import type { OutsideHttpRule } from "./http-rule.ts";
 
@@ -35,6 +41,19 @@ export interface RestOptions {
   /** Decodes `%2F` in path variables of several segments too; `fully_decode_reserved_expansion` of google.api.Http. */
   readonly fullyDecodeReservedExpansion?: boolean;
 }
+
+/** The names of {@link RestOptions}. */
+export const restOptionNames: OptionNames<RestOptions> = {
+  emptyResponse: true,
+  errorRecord: true,
+  json: readJsonOptionNames,
+  service: true,
+  onIgnored: true,
+  omit: true,
+  rules: true,
+  ignoreUnregistered: true,
+  fullyDecodeReservedExpansion: true,
+};
 
 /** Options of the REST side of one service, mostly for the clients of its former gateway. All are off by default. */
 export interface RestServiceOptions {
@@ -166,11 +185,8 @@ export function serviceOptionsOf(
 ): Required<RestServiceOptions> {
   if (optionsOf === undefined) return serviceDefaults;
   const owner = `rest.service of ${service.typeName}`;
-  const given: unknown = optionsOf(service);
-  if (typeof given !== "object" || given === null) {
-    throw withCode(new TypeError(`${owner} must return an object of options, got ${typeof given}`), "ERR_OPTIONS");
-  }
-  refuseUnknownNames(given, Object.keys(serviceDefaults), owner);
+  const given = optionsOf(service);
+  refuseUnknownOptions(given, serviceDefaults, owner);
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   for (const [name, value] of set) requireType(name, value, owner);
   return { ...serviceDefaults, ...Object.fromEntries(set) };

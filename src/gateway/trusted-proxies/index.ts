@@ -12,5 +12,6 @@ export {
   type Client,
   createTrustedProxies,
   type TrustedProxies,
+  trustedProxiesNames,
   type TrustedProxiesOptions,
 } from "./trusted-proxies.ts";

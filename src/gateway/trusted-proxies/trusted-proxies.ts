@@ -1,4 +1,5 @@
 import type { HeaderReader, Peer } from "../carriers/index.ts";
+import { type OptionNames, required } from "../options/index.ts";
 import { type AddressSet, createAddressSet } from "./address-set.ts";
 import { readForwarded } from "./forwarded.ts";
 import { parsePeer } from "./ip-address.ts";
@@ -14,6 +15,9 @@ export interface TrustedProxiesOptions {
    */
   readonly fields?: "x-forwarded" | "forwarded" | "none";
 }
+
+/** The names of {@link TrustedProxiesOptions}. */
+export const trustedProxiesNames: OptionNames<TrustedProxiesOptions> = { addresses: required, fields: true };
 
 /** The client of a request, as far as it is known. */
 export interface Client extends Peer {

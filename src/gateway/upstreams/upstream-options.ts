@@ -1,4 +1,5 @@
 import { timerMsMax } from "../carriers/index.ts";
+import { type OptionNames, required } from "../options/index.ts";
 import { type UpstreamTls } from "./open-socket.ts";
 import { requireRange } from "./require-range.ts";
 import {
@@ -49,6 +50,19 @@ export interface UpstreamOptions {
   /** Bounds on what calls may wait for and hold. */
   readonly limits?: Partial<UpstreamLimits>;
 }
+
+/** The names of {@link UpstreamOptions}. */
+export const upstreamOptionNames: OptionNames<UpstreamOptions> = {
+  addresses: required,
+  tls: true,
+  connections: true,
+  keepaliveMs: true,
+  resolveEveryMs: true,
+  lookup: true,
+  healthService: true,
+  maxConnectionAgeMs: true,
+  limits: upstreamLimits,
+};
 
 /** {@link UpstreamOptions} with their defaults. */
 export type UpstreamSettings = Required<Omit<UpstreamOptions, "tls" | "lookup" | "healthService" | "limits">> &

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BacklogBudget } from "../carriers/index.ts";
+import { refuseUnknownOptions } from "../options/index.ts";
 import { AddressBook } from "./address-book.ts";
 import { type Caller, CallQueue, type RefusalReason } from "./call-queue.ts";
 import { prepareTls } from "./open-socket.ts";
@@ -7,7 +8,7 @@ import { pickServer } from "./pick-server.ts";
 import { readUpstreamAddress, type UpstreamAddress } from "./upstream-address.ts";
 import type { ServerSettings, UpstreamConnection } from "./upstream-connection.ts";
 import { toClientLimits, type UpstreamLimits } from "./upstream-limits.ts";
-import { readUpstreamOptions, type UpstreamOptions } from "./upstream-options.ts";
+import { readUpstreamOptions, upstreamOptionNames, type UpstreamOptions } from "./upstream-options.ts";
 import { type ServerEvents, UpstreamServer } from "./upstream-server.ts";
 
 /** What an {@link Upstream} is doing. */
@@ -302,10 +303,11 @@ export class Upstream implements AsyncDisposable {
  *
  * `await using`, or `close()`, ends it: calls that wait fail with `Unavailable`, others may end.
  *
- * @throws TypeError for addresses that are none, or that mix schemes; RangeError for a number out of range; Error for
+ * @throws TypeError for options that do not exist, addresses that are none, or that mix schemes; RangeError for a number out of range; Error for
  * certificates or keys that cannot be read
  */
 export function createUpstream(options: UpstreamOptions): Upstream {
+  refuseUnknownOptions(options, upstreamOptionNames, "createUpstream");
   return new Upstream(options);
 }
 

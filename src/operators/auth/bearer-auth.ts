@@ -1,4 +1,5 @@
 import type { AdmitRequest } from "@plantstore/gateway";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { principalKey } from "./principal-context.ts";
 import { createCredentialErrors } from "./credential-refusal.ts";
@@ -24,6 +25,13 @@ export interface BearerAuthOptions {
   /** The URL of the RFC 9728 document that challenges point to. */
   readonly resourceMetadata?: string | undefined;
 }
+
+const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
+  realm: required,
+  requiredScope: true,
+  open: true,
+  resourceMetadata: true,
+};
 
 /**
  * Requires `Authorization: Bearer <token>` for every request that is not open: by its header alone as the `admit` of a
@@ -60,9 +68,10 @@ interface Demand {
 /**
  * Creates the {@link BearerAuth} of one realm.
  *
- * @throws RangeError when the realm or the metadata URL contains characters that a header field cannot carry
+ * @throws TypeError for options that do not exist; RangeError when the realm or the metadata URL contains characters that a header field cannot carry
  */
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
+  refuseUnknownOptions(options, bearerAuthOptionNames, "createBearerAuth");
   const errors = createCredentialErrors(options.realm, options.resourceMetadata);
   const demandOf = createDemands(options);
   const readCredential = createCredentialReader();

@@ -1,3 +1,4 @@
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { notParsed, parsed, type ParseResult, problemsOf } from "../inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenName, type ScopeProblem } from "./token-columns.ts";
@@ -21,6 +22,15 @@ export interface TokenRequest {
   readonly scopeProblem?: ScopeProblem | undefined;
 }
 
+const tokenRequestNames: OptionNames<TokenRequest> = {
+  name: required,
+  prefix: required,
+  scopes: required,
+  expiry: required,
+  file: true,
+  scopeProblem: true,
+};
+
 /** A new token. */
 export interface IssuedToken {
   /** Of the form of {@link createTokenText}; to be shown once and stored nowhere. */
@@ -32,9 +42,11 @@ export interface IssuedToken {
 /**
  * Creates a random token of 256 bits and, if a file is given, adds its line there.
  *
- * Returns everything that is wrong with the request or the file instead; then no token was created.
+ * Returns everything that is wrong with the request or the file instead; then no token was created. Rejects with a
+ * TypeError for properties that do not exist.
  */
 export async function issueToken(request: TokenRequest): Promise<ParseResult<IssuedToken>> {
+  refuseUnknownOptions(request, tokenRequestNames, "issueToken");
   const name = parseTokenName(request.name);
   const scopes = parseScopes(request.scopes, request.scopeProblem);
   const expiry = parseExpiry(request.expiry);

@@ -1,5 +1,7 @@
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { type OperatorLog, notParsed, parsed, type ParseResult, problemsOf } from "../inputs/index.ts";
 import { openIntrospectionVerifier, type IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
+import type { KeyTiming } from "./jwt/fetched-keys.ts";
 import type { JwtSource } from "./jwt/open-jwt-verifier.ts";
 import { openTokenHashes } from "./open-token-hashes.ts";
 import type { ScopeProblem } from "./token-columns.ts";
@@ -22,12 +24,55 @@ export interface TokenSources {
   readonly introspection?: IntrospectionSource | undefined;
 }
 
+const keyTimingNames: OptionNames<Partial<KeyTiming>> = {
+  refreshMs: true,
+  usableMs: true,
+  coolDownMs: true,
+  fetchMs: true,
+  backOffMs: true,
+  backOffMaxMs: true,
+};
+
+const introspectionSourceNames: OptionNames<IntrospectionSource> = {
+  url: required,
+  clientId: required,
+  clientSecretFile: required,
+  audiences: true,
+  demandScopes: true,
+  timeoutMs: true,
+};
+
+const tokenSourcesNames: OptionNames<TokenSources> = {
+  tokens: true,
+  tokenHashesFile: true,
+  scopeProblem: true,
+  tokenPrefix: true,
+  jwt: true,
+  introspection: introspectionSourceNames,
+};
+
+const jwtSourceNames: OptionNames<JwtSource> = {
+  issuer: required,
+  audiences: required,
+  keys: { url: true, file: true },
+  algorithms: true,
+  demandAccessTokenType: true,
+  demandScopes: true,
+  scopeClaims: true,
+  timing: keyTimingNames,
+};
+
 /**
  * Opens a verifier over every configured source, or returns everything that is wrong with them.
  *
  * The verifier tries the cheapest source first. The caller closes it, and calls `reload` on SIGHUP.
+ * Rejects with a TypeError for sources, or options of theirs, that do not exist.
  */
 export async function openTokenVerifier(sources: TokenSources, log: OperatorLog): Promise<ParseResult<TokenVerifier>> {
+  refuseUnknownOptions(sources, tokenSourcesNames, "openTokenVerifier");
+  for (const [at, source] of sources.jwt?.entries() ?? []) {
+    refuseUnknownOptions(source, jwtSourceNames, `jwt[${at}] of openTokenVerifier`);
+  }
   const opened = await Promise.all(openEach(sources, log));
   const verifiers = opened.flatMap((verifier) => (verifier.kind === "value" ? [verifier.value] : []));
   const problems = problemsOf(opened);

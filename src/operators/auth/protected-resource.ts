@@ -1,4 +1,5 @@
 import type { Endpoint } from "@plantstore/gateway";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 
 /** What a client may learn about this service without a token. */
 export interface ProtectedResource {
@@ -18,8 +19,21 @@ export interface ResourceMetadata extends Endpoint {
   readonly url: string;
 }
 
-/** Creates the metadata document of a protected resource (RFC 9728 §2): where to get tokens, and what they need. */
-export function createResourceMetadata({ name, publicUrl, issuers, scopes }: ProtectedResource): ResourceMetadata {
+const protectedResourceNames: OptionNames<ProtectedResource> = {
+  name: required,
+  publicUrl: required,
+  issuers: required,
+  scopes: required,
+};
+
+/**
+ * Creates the metadata document of a protected resource (RFC 9728 §2): where to get tokens, and what they need.
+ *
+ * @throws TypeError for properties that do not exist
+ */
+export function createResourceMetadata(resource: ProtectedResource): ResourceMetadata {
+  refuseUnknownOptions(resource, protectedResourceNames, "createResourceMetadata");
+  const { name, publicUrl, issuers, scopes } = resource;
   // RFC 9728 §3.1: the well-known part comes before the path of the resource, whose last slash is removed.
   const resourcePath = publicUrl.pathname.replace(/\/+$/, "");
   const path = `/.well-known/oauth-protected-resource${resourcePath}`;

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { Stats } from "node:fs";
 
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import type { OperatorLog } from "./operator-log.ts";
 import { notParsed, parsed, type ParseResult } from "./parse-result.ts";
 import { type FileReload, ReloadRecord } from "./reload-record.ts";
@@ -22,6 +23,16 @@ export interface FileToWatch {
   /** Milliseconds after which the same refusal is logged again. Default 10 minutes. */
   readonly repeatRefusalMs?: number;
 }
+
+const fileToWatchNames: OptionNames<FileToWatch> = {
+  paths: required,
+  what: required,
+  limitBytes: required,
+  take: required,
+  log: required,
+  retryRefusedMs: true,
+  repeatRefusalMs: true,
+};
 
 /** A file, or several that belong together, that is read again whenever it changes. */
 export interface WatchedFile {
@@ -56,6 +67,7 @@ const timestampGranularityMs = 2_000;
  * lock everybody out.
  */
 export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedFile>> {
+  refuseUnknownOptions(file, fileToWatchNames, "watchFile");
   const first = await readTexts(file);
   if (first.kind === "problems") return first;
   const taken = await file.take(...first.value);

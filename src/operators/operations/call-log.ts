@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { type AnsweredRequest, errorCodeOf } from "@plantstore/gateway";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { isFaultCode } from "./fault.ts";
 import type { Log } from "./log.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -16,6 +17,14 @@ export interface CallLogOptions {
   /** Whether requests of which this is true have no line; default none. */
   readonly isSilent?: ((answer: AnsweredRequest) => boolean) | undefined;
 }
+
+const callLogOptionNames: OptionNames<CallLogOptions> = {
+  log: required,
+  auditLog: true,
+  deletionLog: true,
+  auditOf: required,
+  isSilent: true,
+};
 
 /** What decides about the audit line of a call. */
 export type AuditedCall = Pick<AnsweredRequest, "procedure" | "contextValues" | "error">;
@@ -39,8 +48,11 @@ const pathLengthMax = 256;
  *
  * Successes and refusals are `info`, a server that cannot serve right now (`Unavailable`, `ResourceExhausted`,
  * `DeadlineExceeded`) is `warn`, faults are `error`. Headers are never logged.
+ *
+ * @throws TypeError for options that do not exist
  */
 export function createCallLog(options: CallLogOptions): ((answer: AnsweredRequest) => void) | undefined {
+  refuseUnknownOptions(options, callLogOptionNames, "createCallLog");
   const { log, auditLog = log, deletionLog = auditLog, auditOf, isSilent } = options;
   const trails = { refusals: auditLog, deletions: deletionLog };
   const isHeard = (level: CallLevel): boolean =>

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import type { OperatorErrorCode } from "../inputs/index.ts";
 
 /** Options of {@link createRateLimit}. */
@@ -10,6 +11,8 @@ export interface RateLimitOptions {
   /** The clock, in milliseconds; by default one that never jumps. */
   readonly nowMs?: () => number;
 }
+
+const rateLimitOptionNames: OptionNames<RateLimitOptions> = { name: required, callsPerSecond: required, nowMs: true };
 
 /** A limit on how often each of many keys may do something. */
 export interface RateLimit {
@@ -34,12 +37,12 @@ const secondMs = 1000;
  *
  * Only the time at which a bucket will be full again is kept (the generic cell rate algorithm of ITU-T I.371), so
  * nothing runs between two calls.
+ *
+ * @throws TypeError for options that do not exist
  */
-export function createRateLimit({
-  name,
-  callsPerSecond,
-  nowMs = () => performance.now(),
-}: RateLimitOptions): RateLimit {
+export function createRateLimit(options: RateLimitOptions): RateLimit {
+  refuseUnknownOptions(options, rateLimitOptionNames, "createRateLimit");
+  const { name, callsPerSecond, nowMs = () => performance.now() } = options;
   const intervalMs = secondMs / callsPerSecond;
   const emptyMs = Math.max(0, secondMs - intervalMs);
   // In the order of use, so that the first key is the one to forget.

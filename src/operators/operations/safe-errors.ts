@@ -1,5 +1,6 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import type { GatewayErrorCode } from "@plantstore/gateway";
+import { refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import type { OperatorErrorCode } from "../inputs/index.ts";
 import type { Log } from "./log.ts";
 import { faultMessage, isFault } from "./fault.ts";
@@ -26,8 +27,12 @@ export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
  * Intended errors, which are `ConnectError`s with a code that is not a fault, pass unchanged, and so do errors that it
  * has returned before. A cancelled call gets the reason of its signal, whatever error the handler made of it. Everything
  * else becomes `Internal` with a fixed message; the cause is only logged, under the request id.
+ *
+ * @throws TypeError for options that do not exist
  */
-export function createSafeErrors({ log }: SafeErrorsOptions): SafeErrors {
+export function createSafeErrors(options: SafeErrorsOptions): SafeErrors {
+  refuseUnknownOptions(options, { log: required }, "createSafeErrors");
+  const { log } = options;
   // An interceptor and the `toError` of the gateway see the same error in turn.
   const reported = new WeakSet<ConnectError>();
   return (thrown, call) => {

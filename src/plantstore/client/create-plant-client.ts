@@ -9,6 +9,7 @@ import {
   Metadata,
   status,
 } from "@grpc/grpc-js";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { credentialsOf } from "./credential.ts";
 import { PlantServiceClient, PlantServiceService } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
 
@@ -25,6 +26,13 @@ export interface PlantClientOptions {
    */
   readonly credentials?: ChannelCredentials;
 }
+
+/** The names of {@link PlantClientOptions}. */
+export const plantClientOptionNames: OptionNames<PlantClientOptions> = {
+  address: required,
+  token: required,
+  credentials: true,
+};
 
 const { path } = PlantServiceService.deletePlant;
 const [, service, method] = path.split("/");
@@ -64,7 +72,7 @@ const serviceConfig = JSON.stringify({
  * Give each call a deadline; without one it waits as long as the server does. Close the client when it is no longer
  * needed.
  *
- * @throws Error when the token is empty, or contains a character that a token cannot have
+ * @throws TypeError for options that do not exist; Error when the token is empty, or contains a character that a token cannot have
  *
  * @example
  * ```ts
@@ -75,6 +83,7 @@ const serviceConfig = JSON.stringify({
  * ```
  */
 export function createPlantClient(options: PlantClientOptions): PlantServiceClient {
+  refuseUnknownOptions(options, plantClientOptionNames, "createPlantClient");
   const { address, credentials: security = credentials.createSsl() } = options;
   // grpc-js decides by the channel whether a call is retried. This one also ignores a retry policy of the DNS (gRFC A2).
   // What the server has not processed (RFC 9113 §8.7) it sends again nevertheless.

@@ -1,7 +1,9 @@
 import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { type OptionNames, refuseUnknownOptions } from "@plantstore/gateway/options";
 import {
   createPlantClient,
   idempotencyKeyName,
+  plantClientOptionNames,
   type PlantClientOptions,
   quoteIdempotencyKey,
 } from "./create-plant-client.ts";
@@ -32,6 +34,9 @@ export interface CallOptions {
   readonly idempotencyKey?: string | null;
 }
 
+const plantsOptionNames: OptionNames<PlantsOptions> = { ...plantClientOptionNames, timeoutMs: true };
+const callOptionNames: OptionNames<CallOptions> = { timeoutMs: true, signal: true, idempotencyKey: true };
+
 /** What became of a plant: deleted by this call, or by an earlier one with its idempotency key, or not there. */
 export type DeleteOutcome = "deleted" | "not-found";
 
@@ -41,7 +46,7 @@ export interface Plants {
    * Deletes one plant. Attempts that the server could not accept, or whose response was lost, are repeated within the
    * timeout, with the same idempotency key; without a key there is one attempt.
    *
-   * @throws PlantsError for every other end of the call
+   * @throws PlantsError for every other end of the call; TypeError for options that do not exist
    */
   delete(id: bigint, options?: CallOptions): Promise<DeleteOutcome>;
   /** Closes the connection; calls in flight fail. */
@@ -77,7 +82,7 @@ const adviceByCode = (ofUnknownOutcome: string): Partial<Record<keyof typeof sta
 /**
  * Creates a client whose calls are promises with a deadline. Close it when it is no longer needed.
  *
- * @throws Error when the token is empty, or contains a character that a token cannot have
+ * @throws TypeError for options that do not exist; Error when the token is empty, or contains a character that a token cannot have
  *
  * @example
  * ```ts
@@ -85,11 +90,15 @@ const adviceByCode = (ofUnknownOutcome: string): Partial<Record<keyof typeof sta
  * const outcome = await plants.delete(42n);
  * ```
  */
-export function createPlants({ timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...options }: PlantsOptions): Plants {
-  const client = createPlantClient(options);
+export function createPlants(options: PlantsOptions): Plants {
+  refuseUnknownOptions(options, plantsOptionNames, "createPlants");
+  const { timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...clientOptions } = options;
+  const client = createPlantClient(clientOptions);
   return {
-    delete: (id, { timeoutMs = usualTimeoutMs, signal, idempotencyKey } = {}) =>
+    delete: (id, callOptions = {}) =>
       new Promise((resolve, reject) => {
+        refuseUnknownOptions(callOptions, callOptionNames, "delete");
+        const { timeoutMs = usualTimeoutMs, signal, idempotencyKey } = callOptions;
         checkArguments(id, idempotencyKey);
         const deadline = Date.now() + timeoutMs;
         const metadata = new Metadata();

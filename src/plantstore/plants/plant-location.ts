@@ -1,3 +1,4 @@
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { checkDatabaseFile } from "./sqlite/database.ts";
 import type { IdRange } from "./sqlite/migrate.ts";
 import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
@@ -26,13 +27,27 @@ export interface StoreOptions extends DurableStoreOptions {
   readonly plantsWhenCreated?: IdRange;
 }
 
+const locationNames: { readonly [Kind in PlantLocation["kind"]]: OptionNames<PlantLocation & { kind: Kind }> } = {
+  sqlite: { kind: required, path: required },
+  postgres: { kind: required, url: required, urlFile: true, currentUrl: true },
+};
+
+const storeOptionNames: OptionNames<StoreOptions> = {
+  deletionsKeptMs: true,
+  onBatch: true,
+  onUpkeep: true,
+  plantsWhenCreated: { first: true, last: true },
+};
+
 /**
  * Opens the store of a server. An SQLite file is created if necessary; a PostgreSQL database must have been migrated
  * before.
  *
- * @throws StoreOpenError with a message for the operator
+ * @throws StoreOpenError with a message for the operator; TypeError for options that do not exist
  */
 export async function openPlantStore(location: PlantLocation, options: StoreOptions = {}): Promise<PlantStore> {
+  refuseUnknownOptions(location, locationNames[location.kind], `a location of openPlantStore`);
+  refuseUnknownOptions(options, storeOptionNames, "openPlantStore");
   if (location.kind === "sqlite") return await openSqliteStore({ file: location.path, ...options });
   // Loaded on demand: without it, a server on SQLite starts in two thirds of the time.
   const { openPostgresStore } = await import("./postgres/store.ts");

@@ -8,6 +8,7 @@ import {
   type ListenOptions,
   type TrustedProxiesOptions,
 } from "@plantstore/gateway";
+import { refuseUnknownOptions } from "@plantstore/gateway/options";
 import { createDocsPage } from "@plantstore/gateway/docs-page";
 import {
   createProbes,
@@ -23,7 +24,7 @@ import { auditOf, rememberPlantId } from "./audit.ts";
 import { limitRates } from "./limit-rates.ts";
 import { isLoopback } from "@plantstore/operators/inputs";
 import { describePlantStore } from "./describe-plant-store.ts";
-import type { PlantServerOptions } from "./plant-server-options.ts";
+import { plantServerOptionNames, type PlantServerOptions } from "./plant-server-options.ts";
 
 /** A plant server: all protocols on one port. */
 export interface PlantServer {
@@ -55,8 +56,21 @@ export interface DrainOptions {
   readonly replaced?: boolean;
 }
 
-/** Creates the plant server from its parts; the only place where plants, credentials, gateway and operations meet. */
+/**
+ * Creates the plant server from its parts.
+ *
+ * @throws TypeError for options that do not exist
+ */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
+  refuseUnknownOptions(options, plantServerOptionNames, "createPlantServer");
+  return assemblePlantServer(options);
+}
+
+/**
+ * Creates the plant server of options that may be a whole {@link Configuration}; the only place where plants,
+ * credentials, gateway and operations meet.
+ */
+export function assemblePlantServer(options: PlantServerOptions): PlantServer {
   const { store, auth: verifier, drainDelayMs = 0, drainTimeoutMs = drainTimesDefault.timeoutMs } = options;
   const log = options.log ?? silentLog;
   const readiness = new Readiness({ ...partsOf(store), credentials: verifier ?? {} });
@@ -92,7 +106,9 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
     },
     readiness,
     setSecureContext: (context) => gateway.setSecureContext(context),
-    drain: async ({ replaced = false } = {}) => {
+    drain: async (drainOptions = {}) => {
+      refuseUnknownOptions(drainOptions, { replaced: true }, "drain");
+      const { replaced = false } = drainOptions;
       endReadinessLog?.();
       await drainGracefully(gateway, readiness, { delayMs: replaced ? 0 : drainDelayMs, timeoutMs: drainTimeoutMs });
     },

@@ -2,6 +2,7 @@ import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { TokenVerifier } from "@plantstore/operators/auth";
 import type { Log } from "@plantstore/operators/operations";
 import type { AdmitRequest, AnsweredRequest, Endpoint, Limits } from "@plantstore/gateway";
+import { type OptionNames, required } from "@plantstore/gateway/options";
 import type { PlantStore } from "../service/index.ts";
 import type { Configuration } from "./settings.ts";
 
@@ -54,3 +55,32 @@ export interface PlantServerOptions extends Partial<GivenSettings> {
   /** Called for every answered request, including refused ones and probes: for metrics, for example. */
   readonly onAnswer?: ((answer: AnsweredRequest) => void) | undefined;
 }
+
+/** The names of {@link PlantServerOptions}. */
+export const plantServerOptionNames: OptionNames<PlantServerOptions> = {
+  publicUrl: true,
+  docs: true,
+  corsOrigins: true,
+  trustedProxies: true,
+  proxyFields: true,
+  proxyProtocol: true,
+  ratePerPrincipal: true,
+  ratePerAddress: true,
+  requestIdAnswers: true,
+  probeLines: true,
+  jwtIssuers: true,
+  providerScopes: true,
+  drainDelayMs: true,
+  drainTimeoutMs: true,
+  store: required,
+  auth: true,
+  limits: true,
+  log: true,
+  auditLog: true,
+  deletionLog: true,
+  interceptors: true,
+  logFields: true,
+  endpoints: true,
+  onRequest: true,
+  onAnswer: true,
+};

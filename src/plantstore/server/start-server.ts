@@ -6,7 +6,7 @@ import { type IdRange, openMemoryStore, openPlantStore } from "../plants/index.t
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 import { serveMetrics } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";
-import { createPlantServer, type DrainOptions, type PlantServer } from "./create-plant-server.ts";
+import { assemblePlantServer, type DrainOptions, type PlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
 import { type Database, followDatabase } from "./database-url.ts";
 import { logUpkeep } from "./log-upkeep.ts";
@@ -79,7 +79,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   const watch = watchBreakdown(store, log);
   opened.defer(async () => watch.stop());
   const logs = openLogs(configuration, options, log);
-  const server = createPlantServer({ ...configuration, store, auth, ...logs, ...telemetry?.hooks });
+  const server = assemblePlantServer({ ...configuration, store, auth, ...logs, ...telemetry?.hooks });
   certificate?.follow((pair) => server.setSecureContext(pair));
   telemetry?.metrics.watch(server, store, auth, certificate, database.file);
   const { adminAddress } = configuration;

@@ -1,5 +1,6 @@
 import type { GatewayOptions, RestOptions } from "@plantstore/gateway";
 import { createHealthService, Health, healthRequestBytesMax, type Readiness } from "@plantstore/gateway/health";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@plantstore/gateway/reflection";
 import { createBearerAuth, type TokenVerifier } from "@plantstore/operators/auth";
 import { createSafeErrors, type Log } from "@plantstore/operators/operations";
@@ -23,6 +24,14 @@ export interface PlantParts {
   /** The URL of the RFC 9728 document that challenges point to. */
   readonly resourceMetadata?: string | undefined;
 }
+
+const plantPartsNames: OptionNames<PlantParts> = {
+  store: required,
+  verifier: required,
+  readiness: required,
+  log: required,
+  resourceMetadata: true,
+};
 
 /** What {@link servePlants} returns. */
 export type PlantServing = Required<
@@ -48,7 +57,9 @@ export const restOptions: RestOptions = {
  * the header alone, before the body is read, and also for paths without an RPC. `toError` hides errors that are thrown
  * outside of the interceptors, as the error interceptor does.
  */
-export function servePlants({ store, verifier, readiness, log, resourceMetadata }: PlantParts): PlantServing {
+export function servePlants(parts: PlantParts): PlantServing {
+  refuseUnknownOptions(parts, plantPartsNames, "servePlants");
+  const { store, verifier, readiness, log, resourceMetadata } = parts;
   const auth = createBearerAuth(verifier, {
     realm: "plantstore",
     requiredScope: (procedure) => policyOf(procedure)?.scope,

@@ -1,21 +1,18 @@
 import { describe, expect, test } from "vitest";
-import {
-  nearestName,
-  type OptionNames,
-  refuseUnknownNames,
-  refuseUnknownOptions,
-} from "../../../src/gateway/options/index.ts";
+import { nearestName, type OptionNames, refuseUnknownOptions, required } from "../../../src/gateway/options/index.ts";
 
 interface Options {
+  readonly path: string;
   readonly readMaxBytes?: number;
   readonly limits?: { readonly requests?: number; readonly requestTimeoutMs?: number };
   readonly signal?: AbortSignal;
 }
 
 const names: OptionNames<Options> = {
+  path: required,
   readMaxBytes: true,
   limits: { requests: true, requestTimeoutMs: true },
-  signal: true,
+  signal: undefined,
 };
 
 describe("refuseUnknownOptions()", () => {
@@ -25,9 +22,8 @@ describe("refuseUnknownOptions()", () => {
     { name: "a value that is missing", options: { readMaxBytes: undefined, limits: undefined } },
     { name: "null in the place of an object", options: { limits: null } },
     { name: "members of a value that is no object of options", options: { readMaxBytes: { a: 1 } } },
-    { name: "inherited members", options: Object.create({ other: 1 }) },
   ])("accepts $name", ({ options }) => {
-    expect(() => refuseUnknownOptions<Options>(options, names, "create")).not.toThrow();
+    expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).not.toThrow();
   });
 
   test.each<{ name: string; options: object; message: string }>([
@@ -44,12 +40,12 @@ describe("refuseUnknownOptions()", () => {
     {
       name: "a name that no other is near, with all names",
       options: { colour: 1 },
-      message: 'unknown option "colour": create has "readMaxBytes", "limits", "signal"',
+      message: 'unknown option "colour": create has "path", "readMaxBytes", "limits", "signal"',
     },
     {
       name: "a name that every object inherits",
       options: { constructor: 1 },
-      message: 'unknown option "constructor": create has "readMaxBytes", "limits", "signal"',
+      message: 'unknown option "constructor": create has "path", "readMaxBytes", "limits", "signal"',
     },
     {
       name: "a name inside an option, with the nearest there",
@@ -70,14 +66,27 @@ describe("refuseUnknownOptions()", () => {
     },
   ])("refuses $name", ({ options, message }) => {
     const error = Object.assign(new TypeError(message), { code: "ERR_OPTIONS" });
-    expect(() => refuseUnknownOptions<Options>(options, names, "create")).toThrow(error);
+    expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).toThrow(error);
   });
 });
 
-test("refuseUnknownNames() refuses what is not in a list", () => {
-  expect(() => refuseUnknownNames({ a: 1 }, ["a", "lenient"], "create")).not.toThrow();
-  expect(() => refuseUnknownNames({ lenint: 1 }, ["a", "lenient"], "create")).toThrow(
-    'unknown option "lenint": did you mean "lenient"?',
+test.each([{ options: {} }, { options: { path: undefined } }])(
+  "an option that is required is missing in $options",
+  ({ options }) => {
+    expect(() => Reflect.apply(refuseUnknownOptions, undefined, [options, names, "create"])).toThrow(
+      Object.assign(new TypeError('create requires the option "path"'), { code: "ERR_OPTIONS" }),
+    );
+  },
+);
+
+test.each<{ options: unknown; type: string }>([
+  { options: undefined, type: "undefined" },
+  { options: null, type: "null" },
+  { options: 7, type: "number" },
+  { options: ["readMaxBytes"], type: "an array" },
+])("refuseUnknownOptions() refuses $options in the place of an object", ({ options, type }) => {
+  expect(() => Reflect.apply(refuseUnknownOptions, undefined, [options, names, "create"])).toThrow(
+    `create requires an object of options, got ${type}`,
   );
 });
 

@@ -218,7 +218,7 @@ describe("compileRestRoutes() refuses", () => {
     {
       name: "nothing in the place of options",
       service: () => undefined,
-      message: "rest.service of kitchensink.v1.KitchenSink must return an object of options, got undefined",
+      message: "rest.service of kitchensink.v1.KitchenSink requires an object of options, got undefined",
     },
   ])("options of a service with $name", ({ service, message }) => {
     const options: object = { rules: [ruleOf("GET /a")], service };

@@ -28,6 +28,7 @@ const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: 
   delete: testDelete,
   close: testClose,
   problem: testProblem,
+  isChecking: testIsChecking,
   needsRestart: testNeedsRestart,
   waiting: testWaiting,
   connections: testConnections,
@@ -237,6 +238,14 @@ function testProblem(open: OpenStore): void {
     expect(opened.store.problem).toBeUndefined();
     await opened.store.close();
     expect(opened.store.problem).toMatch(/closed/);
+  });
+}
+
+function testIsChecking(open: OpenStore): void {
+  test("is false once a deletion is done", async () => {
+    await using opened = await open([1n]);
+    await opened.store.delete(1n, deleteCall());
+    expect(opened.store.isChecking ?? false).toBe(false);
   });
 }
 

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type BigIntStats, chmodSync, linkSync, lstatSync, renameSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, type Server } from "node:net";
 import { dirname, join } from "node:path";
+import type { OptionNames } from "../../options/index.ts";
 
 /** Where to listen: a TCP port, or a Unix socket if there is a path. */
 export interface BindOptions {
@@ -20,6 +21,15 @@ export interface BindOptions {
   /** The mode of the Unix socket, which decides who may connect. Default 0o660: its owner and group. */
   readonly socketMode?: number;
 }
+
+/** The names of {@link BindOptions}. */
+export const bindOptionNames: OptionNames<BindOptions> = {
+  host: true,
+  port: true,
+  reusePort: true,
+  path: true,
+  socketMode: true,
+};
 
 /** The address that a server listens on. */
 export interface BoundAddress {

@@ -3,9 +3,10 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
 import { withCode } from "../../errors/index.ts";
 import { BacklogBudget, clientClosedRequest, type Exchange, type Peer } from "../index.ts";
+import { type OptionNames, refuseUnknownOptions } from "../../options/index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../../trusted-proxies/index.ts";
 import { announce, isAnyoneListening } from "./announcement.ts";
-import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
+import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
 import { type FirstProtocol, sniff, takeProxyHeader } from "./first-bytes.ts";
 import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, TakenConnection } from "./http-server.ts";
@@ -36,6 +37,16 @@ export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
    */
   readonly handedOver?: boolean;
 }
+
+const listenOptionNames: OptionNames<ListenOptions> = {
+  ...bindOptionNames,
+  maxConnectionAgeMs: true,
+  maxConnectionAgeGraceMs: true,
+  tls: true,
+  allowCleartext: true,
+  proxyProtocol: true,
+  handedOver: true,
+};
 
 /** Options of a {@link Listener}. */
 export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError" | "serve"> {
@@ -93,9 +104,10 @@ export class Listener {
 
   /**
    * Starts to listen, once. Rejects with the errors of `net.Server`, such as EADDRINUSE, with a RangeError for a time
-   * that is not above 0, and when it has been drained, be it meanwhile.
+   * that is not above 0, with a TypeError for options that do not exist, and when it has been drained, be it meanwhile.
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
+    refuseUnknownOptions(options, listenOptionNames, "listen");
     if (this.#drained !== undefined) throw drained();
     if (this.#net !== undefined || this.#isOpening)
       throw withCode(new Error("the gateway is listening already"), "ERR_OPTIONS");

@@ -1,6 +1,7 @@
 import type { ChildProcess, SendHandle } from "node:child_process";
 import { createServer, type Server, type Socket } from "node:net";
-import { bind, type BindOptions, type BoundAddress } from "./bind.ts";
+import { refuseUnknownOptions } from "../../options/index.ts";
+import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 
 /** A port, or a Unix socket, whose connections go to several processes. */
 export interface SharedPort extends BoundAddress {
@@ -49,9 +50,10 @@ interface Worker {
  * No connection is lost with a process. Its copy here is closed only when the process says that it has taken it, before
  * it reads; until then another may get it. Up to {@link waitingMax} wait while there is no process.
  *
- * Rejects with the errors of `net.Server`, such as EADDRINUSE.
+ * Rejects with the errors of `net.Server`, such as EADDRINUSE, and a TypeError for options that do not exist.
  */
 export async function shareConnections(options: BindOptions = {}): Promise<SharedPort> {
+  refuseUnknownOptions(options, bindOptionNames, "shareConnections");
   const hub = new ConnectionHub();
   // As a gateway that listens by itself has them; what is set on a socket stays set where it goes.
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>

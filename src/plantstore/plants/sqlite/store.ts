@@ -1,4 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
 import {
   idempotencyKeyTaken,
@@ -38,6 +39,16 @@ export interface SqliteStoreOptions extends DatabaseOptions {
   readonly onUpkeep?: OnUpkeep | undefined;
 }
 
+const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
+  file: required,
+  lockTimeoutMs: true,
+  migratesOlder: true,
+  plantsWhenCreated: { first: true, last: true },
+  deletionsKeptMs: true,
+  onBatch: true,
+  onUpkeep: true,
+};
+
 /**
  * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it.
  *
@@ -46,9 +57,11 @@ export interface SqliteStoreOptions extends DatabaseOptions {
  * After a fault of the file it stops writing, reports a `problem` and refuses deletions; after a temporary fault, such
  * as a full disk, it resumes by itself.
  *
- * @throws StoreOpenError naming the file and what is wrong with it
+ * @throws StoreOpenError naming the file and what is wrong with it; TypeError for options that do not exist
  */
-export async function openSqliteStore({ onBatch, onUpkeep, ...options }: SqliteStoreOptions): Promise<PlantStore> {
+export async function openSqliteStore(given: SqliteStoreOptions): Promise<PlantStore> {
+  refuseUnknownOptions(given, sqliteStoreOptionNames, "openSqliteStore");
+  const { onBatch, onUpkeep, ...options } = given;
   checkDeletionsKept(options.deletionsKeptMs);
   return new SqliteStore(options.file, await StorageThread.start(options, onUpkeep), onBatch);
 }

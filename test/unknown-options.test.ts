@@ -1,0 +1,310 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createGrpcTransport, createUpstream } from "../src/gateway/client/entry.ts";
+import { createProxy } from "../src/gateway/create-proxy.ts";
+import { createDocsPage } from "../src/gateway/docs-page/index.ts";
+import { createFetchGateway } from "../src/gateway/fetch/entry.ts";
+import { createHealthService, drainGracefully, Readiness } from "../src/gateway/health/index.ts";
+import { createGateway, createOpenApi, shareConnections } from "../src/gateway/index.ts";
+import { createRequestMetrics, Metrics } from "../src/gateway/metrics/index.ts";
+import { createTracing, withOpenTelemetry } from "../src/gateway/opentelemetry/index.ts";
+import { createRestTransport } from "../src/gateway/rest-client/index.ts";
+import {
+  createBearerAuth,
+  createResourceMetadata,
+  issueToken,
+  openTokenVerifier,
+} from "../src/operators/auth/index.ts";
+import { watchFile } from "../src/operators/inputs/index.ts";
+import { createCallLog, createRateLimit, createSafeErrors, silentLog } from "../src/operators/operations/index.ts";
+import { createPlantClient, createPlants } from "../src/plantstore/client/index.ts";
+import {
+  createPlantServer,
+  openMemoryStore,
+  openPlantStore,
+  openSqliteStore,
+  servePlants,
+  type TokenVerifier,
+} from "../src/plantstore/index.ts";
+import { KitchenSink, SinkSchema } from "./gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { sourceFiles } from "./support/source-files.ts";
+
+// Every object of options in the public API refuses a name that it does not have. The types are found in the sources, so
+// that a new one has to be added here.
+
+const routes = (): void => undefined;
+const info = { title: "t", version: "1" };
+const readiness = new Readiness({});
+const store = openMemoryStore();
+const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "none is known" }) };
+const upstream = { upstream: "http://127.0.0.1:1", descriptors: new Uint8Array() };
+const source = { issuer: "https://issuer.example", audiences: ["a"] };
+const retry = { maxAttempts: 2, initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1, retryableCodes: [] };
+const file = {
+  paths: [],
+  what: "file",
+  limitBytes: 1,
+  take: () => ({ kind: "value", value: {} }) as const,
+  log: silentLog,
+};
+const client = { address: "127.0.0.1:1", token: "a" };
+const address = { host: "127.0.0.1", port: 0 };
+
+/** Gives the API an object of each type with names that the type does not have. */
+const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
+  GatewayOptions: (wrong) => createGateway({ routes, ...wrong }),
+  ServingOptions: (wrong) => createFetchGateway({ routes, ...wrong }),
+  RestOptions: (rest) => createGateway({ routes, rest }),
+  ReadJsonOptions: (json) => createFetchGateway({ routes, rest: { json } }),
+  RestServiceOptions: (wrong) =>
+    createGateway({ routes: (router) => router.service(KitchenSink, {}), rest: { service: () => wrong } }),
+  CorsOptions: (wrong) => createGateway({ routes, cors: { origins: "*", ...wrong } }),
+  Limits: (limits) => createGateway({ routes, limits }),
+  TrustedProxiesOptions: (wrong) => createGateway({ routes, trustedProxies: { addresses: [], ...wrong } }),
+  ListenOptions: (wrong) => createGateway({ routes }).listen({ ...address, ...wrong }),
+  ConnectionAgeOptions: (wrong) => createPlantServer({ store }).listen({ ...address, ...wrong }),
+  BindOptions: (wrong) => shareConnections({ ...address, ...wrong }),
+  OpenApiOptions: (wrong) => createOpenApi([], { info, ...wrong }),
+  OpenApiError: (wrong) =>
+    createOpenApi([], { info, errors: [{ status: "4XX", description: "d", record: SinkSchema, ...wrong }] }),
+  GrpcTransportOptions: (wrong) => createGrpcTransport({ baseUrl: "http://127.0.0.1:1", ...wrong }),
+  RetryPolicy: (wrong) => createGrpcTransport({ baseUrl: "http://127.0.0.1:1", retry: { ...retry, ...wrong } }),
+  UpstreamOptions: (wrong) => createUpstream({ addresses: "http://127.0.0.1:1", ...wrong }),
+  UpstreamLimits: (limits) => createUpstream({ addresses: "http://127.0.0.1:1", limits }),
+  ProxyOptions: (wrong) => createProxy({ upstreams: [], ...wrong }),
+  ProxiedUpstream: (wrong) => createProxy({ upstreams: [{ ...upstream, ...wrong }] }),
+  ForwardRules: (metadata) => createProxy({ upstreams: [{ ...upstream, metadata }] }),
+  DocsPageOptions: (wrong) => createDocsPage({ document: () => "{}", open: true, ...wrong }),
+  HealthOptions: (wrong) => createHealthService({ readiness, services: [], ...wrong }),
+  DrainTimes: (wrong) =>
+    drainGracefully({ drain: async () => undefined }, readiness, { delayMs: 0, timeoutMs: 0, ...wrong }),
+  RequestMetricsOptions: (wrong) => createRequestMetrics(new Metrics(), wrong),
+  TracingOptions: (wrong) => createTracing(wrong),
+  RestTransportOptions: (wrong) => createRestTransport({ baseUrl: "https://api.example", ...wrong }),
+  BearerAuthOptions: (wrong) => createBearerAuth(rejectAll, { realm: "r", ...wrong }),
+  ProtectedResource: (wrong) =>
+    createResourceMetadata({ name: "n", publicUrl: new URL("https://a.example"), issuers: [], scopes: [], ...wrong }),
+  TokenRequest: (wrong) => issueToken({ name: "n", prefix: "p", scopes: "-", expiry: "-", file: undefined, ...wrong }),
+  TokenSources: (wrong) => openTokenVerifier(wrong, silentLog),
+  JwtSource: (wrong) => openTokenVerifier({ jwt: [{ ...source, ...wrong }] }, silentLog),
+  KeyTiming: (timing) => openTokenVerifier({ jwt: [{ ...source, timing }] }, silentLog),
+  IntrospectionSource: (wrong) =>
+    openTokenVerifier({ introspection: { url: "a", clientId: "", clientSecretFile: "b", ...wrong } }, silentLog),
+  FileToWatch: (wrong) => watchFile({ ...file, ...wrong }),
+  CallLogOptions: (wrong) =>
+    createCallLog({ log: silentLog, auditOf: () => ({ trail: undefined, fields: {} }), ...wrong }),
+  RateLimitOptions: (wrong) => createRateLimit({ name: "n", callsPerSecond: 1, ...wrong }),
+  SafeErrorsOptions: (wrong) => createSafeErrors({ log: silentLog, ...wrong }),
+  PlantParts: (wrong) => servePlants({ store, verifier: rejectAll, readiness, log: silentLog, ...wrong }),
+  PlantServerOptions: (wrong) => createPlantServer({ store, ...wrong }),
+  DrainOptions: (wrong) => createPlantServer({ store }).drain(wrong),
+  StoreOptions: (wrong) => openPlantStore({ kind: "sqlite", path: "/nowhere/a.db" }, wrong),
+  DurableStoreOptions: (wrong) => openPlantStore({ kind: "postgres", url: "postgres://127.0.0.1:1/a" }, wrong),
+  IdRange: (wrong) =>
+    openPlantStore({ kind: "sqlite", path: "/nowhere/a.db" }, { plantsWhenCreated: { first: 1n, last: 1n, ...wrong } }),
+  SqliteStoreOptions: (wrong) => openSqliteStore({ file: "/nowhere/a.db", ...wrong }),
+  DatabaseOptions: (wrong) =>
+    openSqliteStore({ file: "/nowhere/a.db", plantsWhenCreated: { first: 1n, last: 1n, ...wrong } }),
+  PlantClientOptions: (wrong) => createPlantClient({ ...client, ...wrong }),
+  PlantsOptions: (wrong) => createPlants({ ...client, ...wrong }),
+  CallOptions: async (wrong) => {
+    const plants = createPlants(client);
+    try {
+      await plants.delete(1n, wrong);
+    } finally {
+      plants.close();
+    }
+  },
+};
+
+/** What else the API is given, and why it may have any names. */
+const others: Readonly<Record<string, string>> = {
+  AdmitRequest: "what a hook is given",
+  AnsweredRequest: "what a hook is given",
+  RequestView: "what hooks are given",
+  EndpointRequest: "what an endpoint is given",
+  ReloadReport: "what a hook is given",
+  PresentedToken: "what a verifier is given",
+  DeleteCall: "what a store is given",
+  Exchange: "what HTTP servers make",
+  RequestBody: "of an exchange",
+  AbortReceiver: "of an exchange",
+  RememberedFields: "of an exchange",
+  HeaderReader: "of an exchange",
+  Peer: "of an exchange",
+  CallAudit: "what a hook returns for each call",
+  EndpointAnswer: "what an endpoint returns for each request",
+  Endpoint:
+    "may be of any class; a name close to one of its own is refused (test/gateway/calls/router-options.test.ts)",
+  DescriptorSource: "may be of any class",
+  Instruments: "may be of any class",
+  Instrument: "of instruments",
+  Series: "of instruments",
+  MetricDescription: "of instruments; everything in it is required",
+  MeasuredGateway: "is a gateway",
+  GatewayLoad: "of a gateway",
+  MeasuredReadiness: "may be of any class",
+  MeasuredUpstream: "is an upstream",
+  OperatorLog: "may be of any class",
+  PlantStore: "may be of any class",
+  WaitingDeletions: "of a store",
+  StoreConnections: "of a store",
+  TokenVerifier: "may be of any class",
+  KeysFetched: "of a verifier",
+  Principal: "of a verifier",
+  StaticToken: "what parsePlainTokens returns",
+  UpstreamTls: "options of node",
+  OpenApiInfo: "part of the document, which may have extensions",
+  OpenApiServer: "part of the document, which may have extensions",
+  OpenApiParameter: "part of the document, which may have extensions",
+};
+
+const sources = resolve(import.meta.dirname, "../src");
+const code = sourceFiles(sources)
+  .map((name) => readFileSync(join(sources, name), "utf8").replaceAll(/\/\*\*.*?\*\//gs, ""))
+  .join("\n");
+const interfaces = new Map(
+  [...code.matchAll(/^(?:export )?interface (\w+)(.*?)\n?\}\n/gms)].map(([, name = "", body = ""]) => [name, body]),
+);
+
+function interfacesIn(text: string): string[] {
+  return [...text.matchAll(/\b[A-Z]\w+/g)].map(([name]) => name).filter((name) => interfaces.has(name));
+}
+
+/** Returns the parameters of an exported function, as they are declared. */
+function parametersOf(name: string): string {
+  const declaration = new RegExp(
+    `^export (?:async )?function ${name}\\b(?:<[^(]*>)?\\((?:([^\\n]*)\\)|\\n(.*?)\\n\\)): `,
+    "ms",
+  ).exec(code);
+  return declaration?.[1] ?? declaration?.[2] ?? "";
+}
+
+/** Returns the parameters of the methods of a type. */
+function methodParametersOf(type: string): string[] {
+  return [...(interfaces.get(type) ?? "").matchAll(/^ {2}\w+\??\((.*?)\): /gm)].map(
+    ([, parameters = ""]) => parameters,
+  );
+}
+
+/** The types of all that the public entries are given, and of what is inside of it. */
+async function givenTypes(): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (const folder of ["gateway", "operators", "plantstore"]) {
+    const manifest = readFileSync(join(sources, folder, "package.json"), "utf8");
+    const { exports }: { exports: Readonly<Record<string, string>> } = JSON.parse(manifest);
+    for (const path of Object.values(exports).filter((each) => each.endsWith(".ts"))) {
+      const entry = join(sources, folder, path);
+      const names = Object.keys(await import(entry));
+      const types = [...readFileSync(entry, "utf8").matchAll(/\btype (\w+)/g)].map(([, type = ""]) => type);
+      const parameters = [...names.map(parametersOf), ...types.flatMap(methodParametersOf)];
+      for (const type of parameters.flatMap(interfacesIn)) found.add(type);
+    }
+  }
+  // Iterating over a set includes what is added to it meanwhile.
+  for (const type of found) for (const inside of interfacesIn(interfaces.get(type) ?? "")) found.add(inside);
+  return found;
+}
+
+test("every type that the public API is given is an object of options here, or says why it is none", async () => {
+  const types = [...(await givenTypes())].toSorted();
+  expect(types.filter((type) => !(type in gives) && !(type in others))).toEqual([]);
+  expect([...Object.keys(gives), ...Object.keys(others)].filter((type) => !types.includes(type))).toEqual([]);
+});
+
+test.each(Object.entries(gives))("%s with an unknown name is refused", async (_, give) => {
+  await expect(async () => await give({ misspelledName: 1 })).rejects.toThrow(
+    expect.objectContaining({
+      code: "ERR_OPTIONS",
+      message: expect.stringMatching(/^unknown option "(?:\w+\.)*misspelledName": .* has "/),
+    }),
+  );
+});
+
+function named(name: string): object {
+  return { [name]: 1 };
+}
+
+describe("the name that was meant is in the error", () => {
+  test.each<[name: string, give: () => unknown, message: string]>([
+    [
+      "of an option",
+      () => createGateway({ routes, ...named("readMaxByte") }),
+      'unknown option "readMaxByte": did you mean "readMaxBytes"?',
+    ],
+    [
+      "of a limit",
+      () => createGateway({ routes, limits: named("conections") }),
+      'unknown option "limits.conections": did you mean "limits.connections"?',
+    ],
+    [
+      "of an option for a service",
+      () => createGateway({ routes: (router) => router.service(KitchenSink, {}, named("readMaxByte")) }),
+      'unknown option "readMaxByte": did you mean "readMaxBytes"?',
+    ],
+    [
+      "of an option for an RPC",
+      () =>
+        createGateway({
+          routes: (router) => router.rpc(KitchenSink.method.query, () => ({}), named("readMaxByte")),
+        }),
+      'unknown option "readMaxByte": did you mean "readMaxBytes"?',
+    ],
+    [
+      "of an option of JSON",
+      () => createGateway({ routes, jsonOptions: named("alwaysEmitImplict") }),
+      'unknown option "jsonOptions.alwaysEmitImplict": did you mean "jsonOptions.alwaysEmitImplicit"?',
+    ],
+    [
+      "of the second issuer",
+      () => openTokenVerifier({ jwt: [source, { ...source, ...named("audience") }] }, silentLog),
+      'unknown option "audience": did you mean "audiences"?',
+    ],
+    [
+      "of the location of a store",
+      () => openPlantStore({ kind: "sqlite", path: "/nowhere/a.db", ...named("pathh") }),
+      'unknown option "pathh": did you mean "path"?',
+    ],
+    [
+      "of an option behind OpenTelemetry's hooks",
+      () => createGateway(withOpenTelemetry({ routes, ...named("onAnswr") })),
+      'unknown option "onAnswr": did you mean "onAnswer"?',
+    ],
+  ])("%s", async (_, give, message) => {
+    await expect(async () => await give()).rejects.toThrow(message);
+  });
+});
+
+describe("an option that is required is named where it is missing", () => {
+  test.each<[create: (options: never) => unknown, missing: readonly string[]]>([
+    [createGateway, ["routes"]],
+    [createFetchGateway, ["routes"]],
+    [createProxy, ["upstreams"]],
+    [createGrpcTransport, ["baseUrl"]],
+    [createUpstream, ["addresses"]],
+    [createRestTransport, ["baseUrl"]],
+    [createDocsPage, ["document", "open"]],
+    [createHealthService, ["readiness", "services"]],
+    [createResourceMetadata, ["name", "publicUrl", "issuers", "scopes"]],
+    [createCallLog, ["log", "auditOf"]],
+    [createRateLimit, ["name", "callsPerSecond"]],
+    [createSafeErrors, ["log"]],
+    [servePlants, ["store", "verifier", "readiness", "log"]],
+    [createPlantServer, ["store"]],
+    [openSqliteStore, ["file"]],
+    [createPlantClient, ["address", "token"]],
+    [createPlants, ["address", "token"]],
+  ])("$0.name", async (create, missing) => {
+    const lines = missing.map((name) => `${create.name} requires the option "${name}"`);
+    await expect(async () => await Reflect.apply(create, undefined, [{}])).rejects.toThrow(
+      Object.assign(new TypeError(lines.join("\n")), { code: "ERR_OPTIONS" }),
+    );
+  });
+
+  test("and routes that are no function are refused", () => {
+    expect(() => Reflect.apply(createGateway, undefined, [{ routes: {} }])).toThrow(
+      "routes must be a function that registers services, got object",
+    );
+  });
+});
