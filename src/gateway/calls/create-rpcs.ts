@@ -227,11 +227,26 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
   };
   const terminal: AnyFn = async (request) => {
     const context = contextOf(request);
-    const message = new YieldedMessages(method.output, await outputOf(request as StreamRequest, context));
+    const yielded = iterableOf(spec, await outputOf(request as StreamRequest, context));
+    const message = new YieldedMessages(method.output, yielded);
     const { responseHeader: header, responseTrailer: trailer } = context;
     return { stream: true, service: method.parent, method, header, trailer, message };
   };
   return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as StreamRpc["invoke"];
+}
+
+/** Returns what a streaming handler has returned. @throws TypeError if that is not an asynchronous iterable */
+function iterableOf({ method }: StreamSpec, returned: unknown): AsyncIterable<MessageInit> {
+  if (isAsyncIterable(returned)) return returned;
+  const type = Array.isArray(returned) ? "an array" : returned === null ? "null" : typeof returned;
+  throw new TypeError(
+    `the handler of /${method.parent.typeName}/${method.name} must return an async iterable, got ${type}; ` +
+      "declare it as an async generator function: async *",
+  );
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<MessageInit> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
 /**

@@ -19,6 +19,7 @@ import {
 import { CallView } from "./call-view.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedCall, type ServedRequest } from "./request.ts";
+import { explainUnwritable } from "./wrong-value.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** Bytes of messages collected in a turn, above which the handler is not asked for more. */
@@ -160,7 +161,7 @@ class StreamCall implements ServedCall, MessageCall {
       if (!(bytes instanceof Promise)) return this.#add(bytes);
       bytes.then((packed) => this.#add(packed)).catch(this.#onFault);
     } catch (error) {
-      this.#onFault(error);
+      this.#onFault(explainUnwritable(error, this.rpc, { message }));
     }
   }
 

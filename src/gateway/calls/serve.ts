@@ -22,6 +22,7 @@ import { findTarget, type Target } from "./routes.ts";
 import { serveBody } from "./serve-body.ts";
 import { serveStream } from "./serve-stream.ts";
 import type { Server } from "./server.ts";
+import { explainUnwritable } from "./wrong-value.ts";
 
 /**
  * Serves one exchange. Never throws: an HTTP server could only close the connection, and a mounted handler exit the
@@ -138,7 +139,7 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
       const trailer = headersToSend(response.trailer, this.wire.responseTrailer);
       written = this.wire.writeMessage({ message: response.message, header, trailer });
     } catch (error) {
-      return this.request.failToWrite(error);
+      return this.request.failToWrite(explainUnwritable(error, this.rpc, response));
     }
     this.request.succeed(written);
   }

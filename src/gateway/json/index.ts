@@ -29,6 +29,7 @@ export {
   type FieldSetter,
   type FieldValues,
   loadField,
+  localFormOf,
   refuseOtherMember,
   setOwn,
 } from "./field-values.ts";
