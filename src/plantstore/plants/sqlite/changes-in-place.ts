@@ -118,7 +118,9 @@ function isLengthRight({ size }: Stats, { frames, copied, pages, pageBytes }: Wa
 function mayHaveCopied(before: WalIndex, now: WalIndex): boolean {
   if (isCopying(now)) return true;
   if (now.salts === before.salts) return now.copied !== before.copied;
-  // The log was begun again, by one commit: by then, all of its frames had been copied.
-  const isOneCommit = now.commits - before.commits <= 1;
-  return !isOneCommit || before.copied < before.frames || now.copied > 0;
+  // The log was begun again. Nothing was copied since it had been copied completely, if no commit came after that, or one
+  // that began the log and whose frames are in it. A commit without frames is one that a checkpoint has copied.
+  const commits = now.commits - before.commits;
+  const isCopiedBefore = commits === 0 || (commits === 1 && now.frames > 0);
+  return !isCopiedBefore || before.copied < before.frames || now.copied > 0;
 }

@@ -246,6 +246,20 @@ describe("the watch of a file", () => {
     expect(watched.find()).toBeUndefined();
   });
 
+  test("goes on after a commit that a reader keeps from beginning the log again, and a checkpoint that truncates it", () => {
+    using folder = createTempFolder();
+    using watched = watch(folder);
+    watched.deletePlant(1n);
+    using reader = new DatabaseSync(watched.file, { readOnly: true });
+    reader.exec("BEGIN; SELECT count(*) FROM plants");
+    watched.checkpoint();
+    for (let look = 0; look < 3; look++) expect(watched.find()).toBeUndefined();
+    watched.other.exec("DELETE FROM plants WHERE id = 2");
+    reader.exec("COMMIT");
+    watched.other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    expect(watched.find()).toBeUndefined();
+  });
+
   test("goes on where SQLite has written between its stat and the index", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
