@@ -40,6 +40,30 @@ export function resolveFieldPath(message: DescMessage, names: readonly string[])
   return first === undefined ? undefined : [first, ...rest];
 }
 
+/**
+ * Resolves a path as {@link resolveFieldPath} does, where JSON names may have dots in them: each may be several of the
+ * names that the dots separate. Takes time that grows with the square of their number, whatever the fields are called.
+ */
+export function resolveDottedPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
+  // Messages from which the names after some index lead nowhere.
+  const failed = names.map(() => new Set<DescMessage>());
+  const resolve = (parent: DescMessage, start: number): readonly DescField[] | undefined => {
+    if (failed[start]?.has(parent) === true) return undefined;
+    for (let end = start + 1; end <= names.length; end += 1) {
+      const field = findField(parent, names.slice(start, end).join("."));
+      if (field === undefined) continue;
+      if (end === names.length) return [field];
+      const below = field.fieldKind === "message" && !hasCustomJsonRepresentation(field.message) && field.message;
+      const rest = below === false ? undefined : resolve(below, end);
+      if (rest !== undefined) return [field, ...rest];
+    }
+    failed[start]?.add(parent);
+    return undefined;
+  };
+  const [first, ...rest] = resolve(message, 0) ?? [];
+  return first === undefined ? undefined : [first, ...rest];
+}
+
 /** Prints a path in proto names, as rules and error messages do. */
 export function printFieldPath(path: FieldPath): string {
   return path.map((field) => field.name).join(".");

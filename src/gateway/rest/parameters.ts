@@ -11,7 +11,14 @@ import {
   UnknownNames,
 } from "../json/index.ts";
 import { problem } from "../errors/index.ts";
-import { createPathSetter, type FieldPath, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
+import {
+  createPathSetter,
+  type FieldPath,
+  leafOf,
+  printFieldPath,
+  resolveDottedPath,
+  resolveFieldPath,
+} from "./field-path.ts";
 
 /** Which fields of a message parameters may set: those of a query, or the fields of a form. */
 export interface ParameterBinding {
@@ -97,12 +104,9 @@ export const parameterNamesMax = 100;
 
 /** Finds what a name stands for; `undefined` if that is nothing. @throws ConnectError for what something else sets */
 export function resolveParameter(binding: ParameterBinding, name: string): Parameter | undefined {
-  const bracket = binding.takesMaps && name.endsWith("]") ? name.indexOf("[") : -1;
-  const key = bracket < 0 ? undefined : name.slice(bracket + 1, -1);
-  const names = (bracket < 0 ? name : name.slice(0, bracket)).split(".");
-  if (names.length > parameterNamesMax) return undefined;
-  const path = resolveFieldPath(binding.message, names);
-  if (path === undefined || (key !== undefined && leafOf(path).fieldKind !== "map")) return undefined;
+  const found = findEntry(binding, name) ?? findNamed(binding.message, name);
+  if (found === undefined) return undefined;
+  const { path, key } = found;
   let bound: BoundFields | "whole" | undefined = binding.boundFields;
   for (const field of path) {
     bound = bound.get(field);
@@ -112,6 +116,24 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
     throw invalid(binding, `${quote(name)}: is bound by the path or the body`);
   }
   return { name, path, key, isPartlyBound: bound !== undefined };
+}
+
+/** A field, and the key of the entry if it is a map. */
+type Named = Pick<Parameter, "path" | "key">;
+
+function findEntry({ takesMaps, message }: ParameterBinding, name: string): Named | undefined {
+  const bracket = takesMaps && name.endsWith("]") ? name.indexOf("[") : -1;
+  const found = bracket < 0 ? undefined : findNamed(message, name.slice(0, bracket));
+  const isMap = found !== undefined && leafOf(found.path).fieldKind === "map";
+  return isMap ? { path: found.path, key: name.slice(bracket + 1, -1) } : undefined;
+}
+
+function findNamed(message: DescMessage, name: string): Named | undefined {
+  const names = name.split(".");
+  if (names.length > parameterNamesMax) return undefined;
+  // Nearly no JSON name has a dot.
+  const path = resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
+  return path && { path, key: undefined };
 }
 
 /** Returns whether a value is ignored because its enum may be a newer one. */
