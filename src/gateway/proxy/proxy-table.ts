@@ -69,7 +69,9 @@ export class ProxyTable {
       (upstream) =>
         new DescriptorReader(
           (signal) => upstream.readDescriptors(signal),
-          () => void this.reload(),
+          () => {
+            if (!this.#closing.signal.aborted) void this.reload();
+          },
         ),
     );
     this.#compileRoutes = compileRoutes;
@@ -102,7 +104,8 @@ export class ProxyTable {
     // A source of the program's own may know of no signal.
     signal.throwIfAborted();
     const errors = read.filter((each) => each instanceof Error);
-    const fatal = errors.length === read.length ? errors[0] : errors.find((error) => !isUnreachable(error));
+    const wrong = errors.find((error) => !isUnreachable(error));
+    const fatal = wrong ?? (errors.length === read.length ? errors[0] : undefined);
     if (fatal !== undefined && this.#routes === undefined) throw fatal;
     const before = this.descriptorSets;
     const sets = read.map((each, at) => (each instanceof Error ? (before[at] ?? noBytes) : each));
@@ -142,15 +145,8 @@ export class ProxyTable {
   }
 
   #use(sets: readonly Uint8Array[], described: readonly Described[]): void {
-    // First, as the routes may depend on it; what is compiled may not be usable.
-    const before = this.descriptorSets;
+    this.#routes = this.#compileRoutes(described);
     this.descriptorSets = sets;
-    try {
-      this.#routes = this.#compileRoutes(described);
-    } catch (error) {
-      this.descriptorSets = before;
-      throw error;
-    }
     if (this.server !== undefined) this.server.routes = this.#routes;
     this.services = described.flatMap(({ services }) => services);
     this.omitted = described.flatMap(({ omitted }) => omitted);

@@ -1,4 +1,5 @@
 import { createServer, type Server } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
@@ -99,11 +100,42 @@ test("an upstream that cannot be reached at a reload keeps what it had, and does
 
 test("an upstream that does not respond holds up the start for a limited time, and is served when it does", async () => {
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
-  const slow = { upstream: "http://127.0.0.1:1", descriptors: { read: () => promise } };
+  const { promise: never } = Promise.withResolvers<Uint8Array>();
+  let count = 0;
+  const slow = { upstream: "http://127.0.0.1:1", descriptors: { read: () => (count++ === 0 ? promise : never) } };
   const { proxy } = await within(openProxy([streams, slow]), "the start", 15_000);
   expect(proxy.descriptorProblems).toEqual([undefined, expect.stringContaining("no descriptors within 5000 ms")]);
+  // What it responds with after all is not asked for again.
   resolve(descriptorSetOf(GreenhouseService.file));
   await expect.poll(() => proxy.services.length, { timeout: 10_000 }).toBe(2);
+  expect(count).toBe(1);
+});
+
+test("an upstream that responds after the start has failed causes no reload", async () => {
+  const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+  const reports: ReloadReport[] = [];
+  const upstreams = [
+    { ...streams, descriptors: { read: () => promise } },
+    { ...streams, descriptors: { read: () => Promise.reject(new Error("no file")) } },
+  ];
+  await expect(createProxy({ upstreams, onReload: (report) => reports.push(report) })).rejects.toThrow("no file");
+  resolve(descriptorSetOf(GreenhouseService.file));
+  for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
+  expect(reports).toEqual([]);
+});
+
+test("reloads that a program asks for lengthen the back-off of an upstream that cannot be reached", async () => {
+  const away = new ConnectError("no connection", Code.Unavailable);
+  let count = 0;
+  const read = (): Promise<Uint8Array> => {
+    count++;
+    return Promise.reject(away);
+  };
+  const { proxy } = await openProxy([streams, { ...streams, descriptors: { read } }]);
+  for (let i = 0; i < 4; i++) await proxy.reload();
+  // Longer than the first wait, 1.2 s at most, and shorter than the fifth, 5.2 s at least.
+  await pause(1_800);
+  expect(count).toBe(5);
 });
 
 test.each([
