@@ -136,7 +136,7 @@ const others: Readonly<Record<string, string>> = {
   CallAudit: "what a hook returns for each call",
   EndpointAnswer: "what an endpoint returns for each request",
   Endpoint:
-    "may be of any class; a name close to one of its own is refused (test/gateway/calls/router-options.test.ts)",
+    "may be of any class; a name close to one of its own is refused (test/gateway/calls/members-of-objects.test.ts)",
   DescriptorSource: "may be of any class",
   Instruments: "may be of any class",
   Instrument: "of instruments",
@@ -146,6 +146,7 @@ const others: Readonly<Record<string, string>> = {
   GatewayLoad: "of a gateway",
   MeasuredReadiness: "may be of any class",
   MeasuredUpstream: "is an upstream",
+  FileReload: "of a verifier",
   OperatorLog: "may be of any class",
   PlantStore: "may be of any class",
   WaitingDeletions: "of a store",

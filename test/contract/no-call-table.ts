@@ -104,7 +104,7 @@ const unknownPathRows: readonly NoCallRow[] = [
 
 /** Methods other than DELETE on the path of the operation. */
 const plantMethodRows: readonly NoCallRow[] = [
-  ...["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", "PURGE"].map((httpMethod) => ({
+  ...["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE"].map((httpMethod) => ({
     name: `${httpMethod} is not allowed on a plant`,
     request: { httpMethod, path: "/plants/7", header: [] },
   })),
@@ -118,6 +118,28 @@ const plantMethodRows: readonly NoCallRow[] = [
   request,
   want: record(405, 12, `${request.httpMethod} is not allowed here`, { allow: "DELETE" }),
 }));
+
+/** A method that nobody knows, on a path with others and on one with none. */
+const unknownMethodRows: readonly NoCallRow[] = [
+  ...["/plants/7", "/forest", deletePlantProcedure].map((path): NoCallRow => ({
+    name: `PURGE ${path} has a method that is not implemented`,
+    caller: "rest",
+    request: { httpMethod: "PURGE", path, header: [] },
+    want: record(501, 12, "PURGE is not a method of this server"),
+  })),
+  {
+    name: "PURGE is a method that is not implemented over Connect",
+    caller: "connect-json",
+    request: { httpMethod: "PURGE", path: deletePlantProcedure, header: [connectVersion] },
+    want: connectError(501, "unimplemented", "PURGE is not a method of this server"),
+  },
+  {
+    name: "PURGE is a method that is not implemented over gRPC",
+    caller: "grpc",
+    request: { httpMethod: "PURGE", path: deletePlantProcedure, header: [type("application/grpc")] },
+    want: record(501, 12, "PURGE is not a method of this server"),
+  },
+];
 
 /** Methods other than POST on the path of the RPC. */
 const methodRows: readonly NoCallRow[] = ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"].flatMap(
@@ -211,6 +233,7 @@ const contentTypeRows: readonly NoCallRow[] = [
 export const noCallTable: readonly NoCallRow[] = [
   ...unknownPathRows,
   ...plantMethodRows,
+  ...unknownMethodRows,
   ...methodRows,
   ...contentTypeRows,
 ];

@@ -57,6 +57,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_REQUEST_TIMEOUT: { sent: "GET / HTTP/1.1\r\n", options: { limits: { headerTimeoutMs: 200 } } },
   ERR_NO_ROUTE: { sent: get("/nothing") },
   ERR_METHOD_NOT_ALLOWED: { sent: get("/beds/7:water") },
+  ERR_METHOD_UNKNOWN: { sent: { ...water("{}"), httpMethod: "BREW" } },
   ERR_CONTENT_TYPE: { sent: { ...water("{}"), header: [["content-type", "text/plain"]] } },
   ERR_PATH_INVALID: { sent: { ...water("{}"), path: "/beds/seven:water" } },
   ERR_QUERY_INVALID: { sent: get("/sensors/a/reading?colour=green") },

@@ -165,8 +165,17 @@ export function compileRoutes(given: ServingOptions, own: Platform, report: Faul
   const httpMethods = listMethods(restRoutes, endpoints, parsedMethods);
   const protocols = createProtocols({ rpcs, restRoutes, writeErrorRecord });
   const cors = options.cors === undefined ? undefined : createCors(options.cors, httpMethods);
-  return { paths: indexPaths(rpcs, endpoints, protocols, prefix), protocols, prefix, cors };
+  return {
+    paths: indexPaths(rpcs, endpoints, protocols, prefix),
+    protocols,
+    httpMethods: new Set([...standardMethods, ...httpMethods]),
+    prefix,
+    cors,
+  };
 }
+
+/** The methods of RFC 9110 §9.3 and RFC 5789. */
+const standardMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /**
  * Returns the methods of rules and endpoints.

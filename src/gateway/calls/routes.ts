@@ -76,6 +76,8 @@ export interface Routes {
   /** RPCs and endpoints, by their exact path with the prefix. */
   readonly paths: PathIndex<RpcPath | EndpointTarget>;
   readonly protocols: Protocols;
+  /** The methods that anything here has, and those of RFC 9110 §9 and RFC 5789. */
+  readonly httpMethods: ReadonlySet<string>;
   readonly prefix: string;
   /** Which pages of other origins may use them; `undefined` if none may. */
   readonly cors: Cors | undefined;
@@ -118,8 +120,8 @@ export function findTarget(routes: Routes, head: RequestHead): Target {
   const fullPath = questionMark < 0 ? target : target.slice(0, questionMark);
   const query = questionMark < 0 ? "" : target.slice(questionMark + 1);
   const known = routes.paths.get(fullPath);
-  if (known?.kind === "endpoint") return findEndpoint(protocols, known, head);
-  if (known !== undefined) return findRpc(protocols, known, head, query);
+  if (known?.kind === "endpoint") return findEndpoint(routes, known, head);
+  if (known !== undefined) return findRpc(routes, known, head, query);
   if (!fullPath.startsWith(prefix)) return notFound(routes, head, fullPath);
   const path = prefix === "" ? fullPath : fullPath.slice(prefix.length);
   for (const protocol of protocols.withPaths) {
@@ -130,17 +132,17 @@ export function findTarget(routes: Routes, head: RequestHead): Target {
   return notFound(routes, head, fullPath);
 }
 
-function findEndpoint(protocols: Protocols, target: EndpointTarget, head: RequestHead): Target {
+function findEndpoint(routes: Routes, target: EndpointTarget, head: RequestHead): Target {
   const { httpMethods } = target;
   if (httpMethods.includes(head.httpMethod)) return target;
-  return methodNotAllowed(protocols, head, undefined, httpMethods.join(", "));
+  return methodNotAllowed(routes, head, undefined, httpMethods.join(", "));
 }
 
 function mismatch(routes: Routes, head: RequestHead, found: Mismatch, path: string): Unmatched {
   const { protocols } = routes;
   switch (found.kind) {
     case "method-not-allowed":
-      return methodNotAllowed(protocols, head, undefined, found.allow);
+      return methodNotAllowed(routes, head, undefined, found.allow);
     case "not-found":
       return notFound(routes, head, path);
     case "malformed":
@@ -148,12 +150,13 @@ function mismatch(routes: Routes, head: RequestHead, found: Mismatch, path: stri
   }
 }
 
-function findRpc(protocols: Protocols, rpcPath: RpcPath, head: RequestHead, query: string): Target {
+function findRpc(routes: Routes, rpcPath: RpcPath, head: RequestHead, query: string): Target {
   const { rpc } = rpcPath;
   const { httpMethods } = rpc;
   if (!httpMethods.includes(head.httpMethod)) {
-    return methodNotAllowed(protocols, head, rpc, httpMethods.join(", "));
+    return methodNotAllowed(routes, head, rpc, httpMethods.join(", "));
   }
+  const { protocols } = routes;
   const isGet = head.httpMethod === "GET" && rpc.kind === "unary";
   const target = isGet ? protocols.ofGet?.targetOfGet(rpc, query) : rpcPath.find(head.common.contentType ?? "");
   if (target !== undefined) return target;
@@ -168,8 +171,10 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc,
   return { ...unmatched(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
 }
 
-function notFound({ protocols, onUnknownPath }: Routes, head: RequestHead, path: string): Unmatched {
+function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
+  const { protocols, httpMethods, onUnknownPath } = routes;
   const protocol = claimedBy(protocols, head);
+  if (!httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), unknown: true };
   const unavailable = onUnknownPath?.(path);
   if (unavailable !== undefined) return { ...unmatched(protocol, unavailable), unknown: true };
   // To gRPC and Connect, an RPC that does not exist is unimplemented.
@@ -180,15 +185,31 @@ function notFound({ protocols, onUnknownPath }: Routes, head: RequestHead, path:
   return { ...unmatched(protocol, error), unknown: true };
 }
 
-function methodNotAllowed(protocols: Protocols, head: RequestHead, rpc: Rpc | undefined, allow: string): Unmatched {
-  const { httpMethod } = head;
-  const shown = httpMethod.length <= shownMethodMax ? httpMethod : "this method";
-  const error = problem("ERR_METHOD_NOT_ALLOWED", `${shown} is not allowed here`);
+/** Decides 405 (RFC 9110 §15.5.6), which must carry Allow, for a method that the path does not have. */
+function methodNotAllowed(routes: Routes, head: RequestHead, rpc: Rpc | undefined, allow: string): Unmatched {
+  if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), rpc };
+  const error = problem("ERR_METHOD_NOT_ALLOWED", `${shownMethod(head)} is not allowed here`);
+  // It is about no RPC, even where there is one at the path.
+  return { ...wrongMethod(routes, head, error, ["allow", allow]), rpc };
+}
+
+/** Decides 501 (RFC 9110 §9.1), for a method that nothing here has, whatever the path. */
+function methodUnknown(routes: Routes, head: RequestHead): Unmatched {
+  const error = problem("ERR_METHOD_UNKNOWN", `${shownMethod(head)} is not a method of this server`);
+  return wrongMethod(routes, head, error, noFields);
+}
+
+function wrongMethod({ protocols }: Routes, head: RequestHead, error: ConnectError, fields: HeaderFields): Unmatched {
   const protocol = claimedBy(protocols, head);
   // A wrong method is an error of HTTP: a protocol without HTTP statuses has no response for it.
-  const responder = protocol.hasHttpStatus ? protocol : protocols.rest;
-  // RFC 9110 §15.5.6: a 405 must carry Allow. It is about no RPC, even where there is one at the path.
-  return { ...unmatched(protocol, error, undefined, ["allow", allow]), responder, rpc };
+  return {
+    ...unmatched(protocol, error, undefined, fields),
+    responder: protocol.hasHttpStatus ? protocol : protocols.rest,
+  };
+}
+
+function shownMethod({ httpMethod }: RequestHead): string {
+  return httpMethod.length <= shownMethodMax ? httpMethod : "this method";
 }
 
 /** Characters of the longest method that an error repeats: HTTP/2 lets one fill the whole header. */

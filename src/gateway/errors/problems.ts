@@ -53,6 +53,12 @@ export const problems = {
     httpStatus: 405,
     sentence: "The path exists under other methods only, which `Allow` lists.",
   },
+  ERR_METHOD_UNKNOWN: {
+    code: "Unimplemented",
+    // RFC 9110 §9.1.
+    httpStatus: 501,
+    sentence: "Nothing on the server has the method.",
+  },
   ERR_CONTENT_TYPE: {
     code: "InvalidArgument",
     // RFC 9110 §15.5.16.

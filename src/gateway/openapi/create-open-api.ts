@@ -114,12 +114,16 @@ export function createOpenApiAsync(
   return runInTurns(describeServices(services, options));
 }
 
+function checkOptions(options: OpenApiOptions): void {
+  refuseUnknownOptions(options, openApiOptionNames, "createOpenApi");
+  for (const error of options.errors ?? []) refuseUnknownOptions(error, openApiErrorNames, "errors of createOpenApi");
+}
+
 function* describeServices(
   services: readonly DescService[],
   options: OpenApiOptions,
 ): Generator<void, OpenApiDocument> {
-  refuseUnknownOptions(options, openApiOptionNames, "createOpenApi");
-  for (const error of options.errors ?? []) refuseUnknownOptions(error, openApiErrorNames, "errors of createOpenApi");
+  checkOptions(options);
   const { openapi = "3.1.0", rest = {}, jsonOptions = {}, security } = options;
   const comments = options.comments ?? (yield* commentsOf(services));
   const { bindings } = yield* compileInSteps(

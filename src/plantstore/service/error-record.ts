@@ -4,6 +4,7 @@ import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@pla
 const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayErrorCode>([
   "ERR_NO_ROUTE",
   "ERR_METHOD_NOT_ALLOWED",
+  "ERR_METHOD_UNKNOWN",
   "ERR_URL_TOO_LONG",
   "ERR_HEADER_TOO_LARGE",
 ]);

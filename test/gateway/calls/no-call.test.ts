@@ -10,7 +10,7 @@ import {
 } from "../../support/gateway/greenhouse.ts";
 import { exchange } from "../../support/gateway/wire-format.ts";
 
-// The one table of a wrong method (405) and a wrong content type (415) on a gateway: by whom it is answered, and how.
+// The one table of a wrong method (405), an unknown one (501) and a wrong content type (415) on a gateway: by whom it is answered, and how.
 // test/contract/no-call-table.ts is that of the plant store.
 
 /** Who writes the response: REST its error record, Connect its JSON, gRPC and gRPC-Web their status. */
@@ -20,7 +20,7 @@ interface Refused {
   readonly name: string;
   readonly request: HttpRequest;
   readonly by: Responder;
-  readonly httpStatus: 405 | 415;
+  readonly httpStatus: 405 | 415 | 501;
   readonly message: string;
   /** The methods in the field Allow. */
   readonly allow?: string;
@@ -81,6 +81,20 @@ const wrongMethods: readonly Refused[] = [
   httpStatus: 405 as const,
   message: "PUT is not allowed here",
   allow,
+}));
+
+const unknownMethods: readonly Refused[] = [
+  { name: "an RPC with an unknown method", path: waterBedProcedure },
+  { name: "an RPC of Connect with an unknown method", path: waterBedProcedure, by: "connect" as const },
+  { name: "a rule with an unknown method", path: "/beds/7:water" },
+  { name: "an endpoint with an unknown method", path: "/page" },
+  { name: "a path that nothing has, with an unknown method", path: "/nothing" },
+].map(({ name, path, by = "rest" as const }) => ({
+  name,
+  request: ask("BREW", path, ...(by === "connect" ? [connectVersion] : [])),
+  by,
+  httpStatus: 501 as const,
+  message: "BREW is not a method of this server",
 }));
 
 const wrongTypes: readonly Refused[] = [
@@ -147,7 +161,7 @@ const otherTypes: readonly Refused[] = [
   },
 ];
 
-const rows = [...wrongMethods, ...wrongTypes, ...otherTypes].flatMap((row) =>
+const rows = [...wrongMethods, ...unknownMethods, ...wrongTypes, ...otherTypes].flatMap((row) =>
   (["1.1", "2"] as const).map((httpVersion): Refused & { readonly httpVersion: HttpVersion } => ({
     ...row,
     httpVersion,
@@ -209,7 +223,7 @@ test.each([
 
 /** Returns what is on the wire. The protocols of gRPC have a status of their own, below HTTP's 200. */
 function responseOf({ by, httpStatus, message, procedure = "none" }: Refused, isConfigured: boolean): object {
-  const [code, name] = httpStatus === 405 ? [12, "unimplemented"] : [3, "invalid_argument"];
+  const [code, name] = httpStatus === 415 ? [3, "invalid_argument"] : [12, "unimplemented"];
   const contentType = "application/json";
   const inHeader = message.replaceAll(/[ "]/g, encodeURIComponent);
   switch (by) {

@@ -1,77 +1,128 @@
+import { type ConnectRouter, type ConnectRouterOptions, ConnectError, createConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { createGateway, type Endpoint } from "../../../src/gateway/index.ts";
-import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type GatewayOptions } from "../../../src/gateway/index.ts";
+import { fieldValue } from "../../support/carriers/exchange.ts";
+import { exchangeHttp2 } from "../../support/carriers/http2-connection.ts";
+import { getReadingProcedure, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
+import { envelope } from "../../support/gateway/scripted-http2-server.ts";
+import { rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
 
-// A handler or an endpoint may be an object of any class, with members of its own. Only one whose name is close to what
-// the object lacks is refused.
+// Routes are given a router that takes what Connect's takes. These rows are Connect's: a server that changes its import
+// must go on as it was.
 
-function serve(implementation: object): void {
-  createGateway({ routes: (router) => router.service(KitchenSink, implementation) });
-}
+type Override = Partial<ConnectRouterOptions>;
 
-const respond = (): object => ({});
+const getReading = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
+const implementation = { waterBed: () => ({}), getReading: () => ({}) };
 
-class Handlers {
-  readonly names: readonly string[] = [];
-  query = respond;
-  // A getter is not called at the start.
-  get creat(): never {
-    throw new Error("too early");
-  }
-}
-
-class MisspelledHandlers extends Handlers {
-  replce(): object {
-    return {};
-  }
-}
-
-describe("a handler object", () => {
-  test.each<{ name: string; implementation: object }>([
-    { name: "no RPC at all", implementation: {} },
-    { name: "methods whose names are not close to an RPC", implementation: { query: respond, openDatabase: respond } },
-    { name: "a value whose name is close to an RPC", implementation: { creates: 7, create: undefined } },
-    {
-      name: "a method whose name is close to an RPC that it has",
-      implementation: { create: respond, creates: respond },
-    },
-    { name: "a class", implementation: new Handlers() },
-  ])("may have $name", ({ implementation }) => {
-    expect(() => serve(implementation)).not.toThrow();
+/** Which requests are answered as calls: one in each protocol, and a GET. */
+async function answered(options: Partial<GatewayOptions>, override?: Override): Promise<readonly string[]> {
+  await using stack = new AsyncDisposableStack();
+  const gateway = createGateway({
+    ...options,
+    routes: (router) => router.service(GreenhouseService, implementation, override),
   });
+  stack.defer(() => gateway.close());
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  const found: string[] = [];
+  for (const name of ["connect-json", "grpc-json", "grpc-web-json"] as const) {
+    const format = wireFormats[name];
+    const request = rpcRequest(format, Buffer.from("{}"), [], waterBedProcedure);
+    const answer = await exchangeHttp2(address, request);
+    if (answer.httpStatus === 200) found.push(format.protocol);
+  }
+  const got = await exchangeHttp2(address, { httpMethod: "GET", path: getReading, header: [] });
+  return [...found, got.httpStatus === 200 ? "GET" : (fieldValue(got.header, "allow") ?? "")];
+}
 
-  test.each<{ name: string; implementation: object; wrong: string; meant: string }>([
-    { name: "a letter is missing", implementation: { creat: respond }, wrong: "creat", meant: "create" },
-    { name: "its case is another", implementation: { Create: respond }, wrong: "Create", meant: "create" },
-    { name: "it is in a class", implementation: new MisspelledHandlers(), wrong: "replce", meant: "replace" },
-  ])("may not have a method that is an RPC of which $name", ({ implementation, wrong, meant }) => {
-    expect(() => serve(implementation)).toThrow(
-      Object.assign(
-        new TypeError(`the service kitchensink.v1.KitchenSink has no RPC "${wrong}": did you mean "${meant}"?`),
-        { code: "ERR_OPTIONS" },
-      ),
-    );
+describe("a router that requires the version of Connect's protocol is told it by", () => {
+  const version = ["connect-protocol-version", "1"] as const;
+  const otherVersion = ["connect-protocol-version", "2"] as const;
+  const watchReadings = `/${GreenhouseService.typeName}/WatchReadings`;
+  const body = Buffer.from("{}");
+  const ofJson = ["content-type", "application/json"] as const;
+  const ofStream = ["content-type", "application/connect+json"] as const;
+  test.for([
+    {
+      by: "a call",
+      without: { httpMethod: "POST", path: waterBedProcedure, header: [ofJson], body },
+      named: { header: [ofJson, version] },
+    },
+    {
+      by: "a stream",
+      without: { httpMethod: "POST", path: watchReadings, header: [ofStream, otherVersion], body: envelope(body) },
+      named: { header: [ofStream, version] },
+    },
+    {
+      by: "a GET",
+      without: { httpMethod: "GET", path: getReading, header: [] },
+      named: { path: `${getReading}&connect=v1` },
+    },
+  ])("$by", async ({ without, named }) => {
+    await using stack = new AsyncDisposableStack();
+    const gateway = createGateway({
+      requireConnectProtocolHeader: true,
+      routes: (router) => router.service(GreenhouseService, { ...implementation, async *watchReadings() {} }),
+    });
+    stack.defer(() => gateway.close());
+    const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+    const refused = await exchangeHttp2(address, without);
+    expect(String(refused.body)).toContain("invalid_argument");
+    const taken = await exchangeHttp2(address, { ...without, ...named });
+    expect(String(taken.body)).not.toContain("code");
   });
 });
 
-describe("an endpoint", () => {
-  const endpoint: Endpoint = { path: "/a", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
-  const start = (more: object): unknown =>
-    createGateway({ routes: () => undefined, endpoints: [Object.assign(Object.create(endpoint), more)] });
-
-  test.each<{ name: string; more: object }>([
-    { name: "members of its own", more: { url: "https://a.example" } },
-    { name: "a member that is close to one that it has", more: { httpMethods: ["POST"], httpMethod: "POST" } },
-    { name: "a member that is close to one that it inherits", more: { paths: ["/a"] } },
-  ])("may have $name", ({ more }) => {
-    expect(() => start(more)).not.toThrow();
+describe("a router's options", () => {
+  const rows: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; want: readonly string[] }[] = [
+    { title: "none", want: ["connect", "grpc", "grpc-web", "GET"] },
+    { title: "no gRPC", of: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
+    { title: "no gRPC-Web", of: { grpcWeb: false }, want: ["connect", "grpc", "GET"] },
+    { title: "no Connect, and so no GET", of: { connect: false }, want: ["grpc", "grpc-web", "POST"] },
+    { title: "a service's own", own: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
+    {
+      title: "a service's over the router's",
+      of: { grpc: false },
+      own: { grpc: true, connect: false },
+      want: ["grpc", "grpc-web", "POST"],
+    },
+    {
+      title: "a service's below which the router's hold",
+      of: { grpcWeb: false },
+      own: { connect: false },
+      want: ["grpc", "POST"],
+    },
+  ];
+  test.for(rows)("say which protocols are served: $title", async ({ of = {}, own, want }) => {
+    expect(await answered(of, own)).toEqual(want);
   });
 
-  test("may not have a member that is close to one that it lacks", () => {
-    expect(() => start({ httpMethod: ["POST"] })).toThrow(
-      Object.assign(new TypeError('unknown option "httpMethod" of the endpoint /a: did you mean "httpMethods"?'), {
-        code: "ERR_OPTIONS",
-      }),
-    );
+  const none: Override = { grpc: false, grpcWeb: false, connect: false };
+  const refused: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; error: RegExp }[] = [
+    { title: "no protocol at all", of: none, error: /all protocols are disabled/ },
+    { title: "a service without a protocol", own: none, error: /all protocols are disabled/ },
+    { title: "a service's limit that is none", own: { readMaxBytes: 0 }, error: /readMaxBytes 0 must be/ },
+    { title: "a limit that is none", of: { writeMaxBytes: -1 }, error: /writeMaxBytes -1 must be/ },
+  ];
+  test.for(refused)("are refused as Connect refuses them: $title", ({ of = {}, own, error }) => {
+    const start = (): unknown =>
+      createGateway({ ...of, routes: (router) => router.service(GreenhouseService, implementation, own) });
+    expect(start).toThrow(ConnectError);
+    expect(start).toThrow(error);
+    expect(() => createConnectRouter(of).service(GreenhouseService, implementation, own)).toThrow(error);
   });
+});
+
+test("routes that look at the handlers find those of Connect", () => {
+  const seen: string[][] = [];
+  const look = (router: ConnectRouter): void => {
+    const own: Override = { grpcWeb: false };
+    router.service(GreenhouseService, implementation, own);
+    seen.push(router.handlers.map(({ requestPath, protocolNames }) => `${requestPath} ${protocolNames.join(" ")}`));
+  };
+  look(createConnectRouter());
+  createGateway({ routes: look });
+  expect(seen[0]).toHaveLength(GreenhouseService.methods.length);
+  expect(seen[1]).toEqual(seen[0]);
 });

@@ -51,7 +51,7 @@ afterAll(() => gateway.close());
 // Whoever is told that there is no handler has sent a request that can be read.
 async function isAccepted(name: string): Promise<boolean> {
   const response = await gateway.fetch(new Request(`http://gateway/names?${encodeURIComponent(name)}=x`));
-  const { code }: { readonly code: number } = JSON.parse(await response.text());
+  const { code }: { readonly code: Code } = JSON.parse(await response.text());
   expect([Code.Unimplemented, Code.InvalidArgument]).toContain(code);
   return code === Code.Unimplemented;
 }

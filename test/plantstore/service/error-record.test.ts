@@ -19,6 +19,7 @@ test.each([
   ["an unavailable store is 400", Code.Unavailable, "ERR_STORE_UNAVAILABLE", 503, procedure, 400],
   ["a content type of no RPC is 400", Code.InvalidArgument, "ERR_CONTENT_TYPE", 415, procedure, 400],
   ["an unknown path is 404", Code.NotFound, "ERR_NO_ROUTE", 404, undefined, 404],
+  ["a method that nothing has is 501", Code.Unimplemented, "ERR_METHOD_UNKNOWN", 501, undefined, 501],
   ["a method that the path does not have is 405", Code.Unimplemented, "ERR_METHOD_NOT_ALLOWED", 405, undefined, 405],
   ["a URL over the limit is 414", Code.ResourceExhausted, "ERR_URL_TOO_LONG", 414, undefined, 414],
   ["header fields over the limit are 431", Code.ResourceExhausted, "ERR_HEADER_TOO_LARGE", 431, undefined, 431],
