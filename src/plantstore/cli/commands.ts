@@ -2,7 +2,14 @@ import type { Command } from "./command.ts";
 import { checkCommand } from "./check.ts";
 import { openApiCommand } from "./openapi.ts";
 import { serveCommand } from "./serve.ts";
-import { backupCommand, deletionsCommand, exportCommand, importCommand, migrateCommand } from "./stores.ts";
+import {
+  backupCommand,
+  deletionsCommand,
+  exportCommand,
+  importCommand,
+  migrateCommand,
+  restoreCommand,
+} from "./stores.ts";
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./tokens.ts";
 
 /** Every command, in the order of the help. */
@@ -16,6 +23,7 @@ export const commands: readonly Command[] = [
   exportCommand,
   deletionsCommand,
   backupCommand,
+  restoreCommand,
   migrateCommand,
   openApiCommand,
 ];

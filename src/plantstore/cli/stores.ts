@@ -6,6 +6,7 @@ import {
   openPlantDatabase,
   parseId,
   plantLocationOf,
+  restore,
   settings,
 } from "../server/index.ts";
 import { exitCode, type Command, type Flag, type GivenFlags, type Terminal, textOf, UsageError } from "./command.ts";
@@ -134,6 +135,23 @@ export const backupCommand: Command = {
       throw new UsageError("use the tools of PostgreSQL to back up its databases: see pg_dump");
     backUp(database.path, file);
     terminal.err(`copied ${database.path} to ${file}`);
+    return exitCode.ok;
+  },
+};
+
+/** Puts a backup in the place of an SQLite store. */
+export const restoreCommand: Command = {
+  name: "restore",
+  summary: "replace an SQLite store that is not served by a backup",
+  operands: [{ name: "FILE", about: "the backup, which stays as it is" }],
+  flags: databaseFlag,
+  notes: ["Plants that were deleted since the backup are back."],
+  run: async (flags, [file = ""], terminal) => {
+    const database = databaseOf(flags, terminal);
+    if (database.kind !== "sqlite")
+      throw new UsageError("use the tools of PostgreSQL to restore its databases: see pg_restore");
+    restore(database.path, file);
+    terminal.err(`restored ${database.path} from ${file}`);
     return exitCode.ok;
   },
 };

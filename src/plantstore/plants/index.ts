@@ -20,6 +20,7 @@ export {
 export type { OnBatch } from "./durable-store-options.ts";
 export { parseId } from "./read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";
+export { restore } from "./sqlite/restore.ts";
 export type { OnUpkeep, Upkeep } from "./upkeep.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
 export { demandSameDatabase } from "./postgres/server/follow-server-url.ts";

@@ -7,7 +7,7 @@
  */
 export { describePlantStore } from "./describe-plant-store.ts";
 export { openLog } from "@plantstore/operators/operations";
-export { backUp, importPlants, migratePlants, openPlantDatabase, parseId } from "../plants/index.ts";
+export { backUp, importPlants, migratePlants, openPlantDatabase, parseId, restore } from "../plants/index.ts";
 export type { PlantErrorCode } from "../service/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";

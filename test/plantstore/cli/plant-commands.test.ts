@@ -127,6 +127,16 @@ test("backup makes a store of its own", async () => {
   expect(err).toEqual([expect.stringMatching(/^copied .* to .*copy\.db$/)]);
 });
 
+test("restore brings back what a backup has", async () => {
+  using folder = createTempFolder();
+  const [copy, environment] = [folder.file("copy.db"), await makeStore(folder, [2n])];
+  await runCommand(["backup", copy], environment);
+  await runCommand(["import"], environment, "77\n");
+  const { exitCode, err } = await runCommand(["restore", copy], environment);
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: [expect.stringMatching(/^restored .+ from .+copy\.db$/)] });
+  expect((await runCommand(["export"], environment)).out).toEqual(["1", "3"]);
+});
+
 test("backup never writes over a file that is there", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder);

@@ -16,7 +16,7 @@ export function backUp(file: string, copy: string): void {
   const db = openExistingDatabase(file);
   try {
     db.prepare("VACUUM INTO ?").run(resolve(unfinished));
-    makeDurable(unfinished);
+    syncPath(unfinished);
     // Unlike a rename, a link does not replace a file that was created meanwhile.
     linkSync(unfinished, copy);
     makeNameDurable(copy);
@@ -32,14 +32,15 @@ export function backUp(file: string, copy: string): void {
 function makeNameDurable(path: string): void {
   if (process.platform === "win32") return;
   try {
-    makeDurable(dirname(resolve(path)));
+    syncPath(dirname(resolve(path)));
   } catch (fault) {
     rmSync(path);
     throw fault;
   }
 }
 
-function makeDurable(path: string): void {
+/** Makes durable what a file contains, or which names a folder has. */
+export function syncPath(path: string): void {
   const descriptor = openSync(path, "r");
   try {
     fsyncSync(descriptor);

@@ -96,9 +96,12 @@ export function checkDatabaseFile(file: string): void {
   });
 }
 
-// Reading a store that nobody has open would leave a log and its index behind, unless SQLite is told that the file does
-// not change. It may change while such files are beside it: another process has it open, or has crashed.
-function urlToRead(path: string): URL {
+/**
+ * Returns the URL by which a file is read without a trace. Reading a store that nobody has open would leave a log and its
+ * index behind, unless SQLite is told that the file does not change. It may change while such files are beside it:
+ * another process has it open, or has crashed.
+ */
+export function urlToRead(path: string): URL {
   const url = pathToFileURL(path);
   if (!existsSync(`${path}-wal`) && !existsSync(`${path}-journal`)) url.searchParams.set("immutable", "1");
   return url;

@@ -1,0 +1,65 @@
+import { chmodSync, existsSync, renameSync, rmSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { StoreOpenError } from "../store-open-error.ts";
+import { syncPath } from "./backup.ts";
+import { checkDatabaseFile, urlToRead } from "./database.ts";
+import { fileProblemOf, isLocked } from "./problem.ts";
+
+/**
+ * Puts a copy of a backup in the place of a store that no process has open. The old store stays as it is until the copy
+ * is complete and on disk. Its log goes then: SQLite would copy it into the new file.
+ *
+ * @throws StoreOpenError when the backup is not a sound plant store, or the store is open or cannot be written
+ */
+export function restore(file: string, backup: string): void {
+  if (!existsSync(backup)) throw new StoreOpenError(`cannot open ${backup}: file not found`);
+  checkDatabaseFile(backup);
+  const path = resolve(file);
+  const unfinished = `${path}.${process.pid}.unfinished`;
+  try {
+    copySound(backup, unfinished);
+    replace(path, unfinished);
+  } catch (fault) {
+    const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
+    throw new StoreOpenError(`cannot restore ${file}: ${text}`, { cause: fault });
+  } finally {
+    rmSync(unfinished, { force: true });
+  }
+}
+
+function copySound(backup: string, copy: string): void {
+  using db = new DatabaseSync(urlToRead(resolve(backup)), { readOnly: true });
+  const found = db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
+  if (found !== "ok") throw new StoreOpenError(`${backup} is damaged (${String(found).split("\n").at(-1)})`);
+  db.prepare("VACUUM INTO ?").run(copy);
+  chmodSync(copy, 0o600);
+  syncPath(copy);
+}
+
+function replace(path: string, copy: string): void {
+  using _ = existsSync(path) ? lockOut(path) : undefined;
+  // A crash between these leaves the old log next to the new file: the next start checks both, and refuses them.
+  renameSync(copy, path);
+  for (const end of ["-wal", "-shm", "-journal"]) rmSync(`${path}${end}`, { force: true });
+  if (process.platform !== "win32") syncPath(dirname(path));
+}
+
+/** Returns a connection that keeps all others out of a file; `undefined` for one that is too damaged for that. */
+function lockOut(path: string): DatabaseSync | undefined {
+  const db = new DatabaseSync(path, { timeout: 0 });
+  try {
+    // Only who has a file alone can leave the mode in which there is a log.
+    const mode = db.prepare("PRAGMA journal_mode = DELETE").get()?.["journal_mode"];
+    if (mode !== "delete") throw new StoreOpenError(isOpen);
+    db.exec("BEGIN EXCLUSIVE");
+    return db;
+  } catch (fault) {
+    db.close();
+    if (fault instanceof StoreOpenError) throw fault;
+    if (isLocked(fault)) throw new StoreOpenError(isOpen, { cause: fault });
+    return undefined;
+  }
+}
+
+const isOpen = "another process has it open; stop the server first";
