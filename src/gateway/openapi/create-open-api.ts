@@ -160,25 +160,30 @@ function* describeServices(
   const described = services.filter((service) => bound.has(service));
   const components = yield* schemas.components();
   const info = describeInfo(options.info, described, comments);
-  const describeTag = (service: DescService): OpenApiTag => {
-    const comment = commentOf(comments, service);
-    // Not twice: the comment of the only service may describe the whole document.
-    const isTold = comment === undefined || comment === info.description;
-    return { name: tagOf(service), description: isTold ? `The RPCs of \`${service.typeName}\`.` : comment };
-  };
   return {
     openapi,
     info,
     ...(options.servers !== undefined && { servers: options.servers }),
     // An empty list says that nothing is needed; linters take a missing one for forgotten.
     security: security === undefined ? [] : [Object.fromEntries(Object.keys(security).map((name) => [name, []]))],
-    tags: described.map(describeTag),
+    tags: described.map((service) => describeTag(tagOf(service), service, commentOf(comments, service), info)),
     paths,
     components: {
       ...(Object.keys(components).length > 0 && { schemas: components }),
       ...(security !== undefined && { securitySchemes: security }),
     },
   };
+}
+
+function describeTag(
+  name: string,
+  { typeName }: DescService,
+  comment: string | undefined,
+  info: { readonly description?: string },
+): OpenApiTag {
+  // Not twice: the comment of the only service may describe the whole document.
+  const isTold = comment === undefined || comment === info.description;
+  return { name, description: isTold ? `The RPCs of \`${typeName}\`.` : comment };
 }
 
 /** The names of an integer's values, by value: an extension of ours. */
