@@ -2,6 +2,7 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from "no
 import { dirname, resolve } from "node:path";
 import { StoreOpenError } from "../store-open-error.ts";
 import { openExistingDatabase } from "./database.ts";
+import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /**
@@ -15,6 +16,7 @@ export function backUp(file: string, copy: string): void {
   const unfinished = `${copy}.${process.pid}.unfinished`;
   const db = openExistingDatabase(file);
   try {
+    createPrivateFile(unfinished);
     db.prepare("VACUUM INTO ?").run(resolve(unfinished));
     syncPath(unfinished);
     // Unlike a rename, a link does not replace a file that was created meanwhile.

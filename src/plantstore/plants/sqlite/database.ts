@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../store-open-error.ts";
 import { repairLeftLog } from "./left-log.ts";
 import { demandUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
+import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
 
@@ -35,6 +36,7 @@ export interface DatabaseOptions {
 export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, onCheck?: () => void): DatabaseSync {
   return atPlaceOf(options.file, (path) => {
     repairLeftLog(path, { lockTimeoutMs: options.lockTimeoutMs, onCheck });
+    createPrivateFile(path);
     // Otherwise, run() throws for a rowid above 2^53 after it has deleted the row.
     const db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
     try {

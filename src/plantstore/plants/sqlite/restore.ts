@@ -1,9 +1,10 @@
-import { chmodSync, existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
 import { syncPath } from "./backup.ts";
 import { checkDatabaseFile, urlToRead } from "./database.ts";
+import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf, isLocked } from "./problem.ts";
 
 /**
@@ -32,8 +33,8 @@ function copySound(backup: string, copy: string): void {
   using db = new DatabaseSync(urlToRead(resolve(backup)), { readOnly: true });
   const found = db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   if (found !== "ok") throw new StoreOpenError(`${backup} is damaged (${String(found).split("\n").at(-1)})`);
+  createPrivateFile(copy);
   db.prepare("VACUUM INTO ?").run(copy);
-  chmodSync(copy, 0o600);
   syncPath(copy);
 }
 

@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
+import { backUp } from "../../../../src/plantstore/plants/sqlite/backup.ts";
 import {
   checkDatabaseFile,
   demandFixedLog,
@@ -25,6 +26,23 @@ function writeDatabase(file: string, sql: string): void {
   db.exec(sql);
   db.close();
 }
+
+// Windows has no such modes.
+test.runIf(process.platform !== "win32")(
+  "a store, its log and its backup can be read by their owner alone",
+  async () => {
+    using folder = createTempFolder();
+    const modesOf = (...names: readonly string[]): string[] =>
+      names.map((name) => (statSync(folder.file(name)).mode & 0o777).toString(8));
+    using db = openDatabase({ file: folder.file("plants.db") });
+    db.exec("INSERT INTO plants VALUES (1)");
+    backUp(folder.file("plants.db"), folder.file("backup.db"));
+    expect(modesOf("plants.db", "plants.db-wal", "plants.db-shm", "backup.db")).toEqual(["600", "600", "600", "600"]);
+    chmodSync(folder.file("plants.db"), 0o640);
+    openDatabase({ file: folder.file("plants.db") }).close();
+    expect(modesOf("plants.db")).toEqual(["640"]);
+  },
+);
 
 describe("opening a database file", () => {
   test("makes a commit wait for the disk", () => {
