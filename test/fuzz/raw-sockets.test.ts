@@ -84,9 +84,9 @@ describe("whatever a client sends, the server answers or closes, and goes on", (
       const answer = await connection.readAnswer();
       connection.socket.end();
       const others = (await connection.readToEnd()).toString("latin1");
-      // Nothing that a client sends over REST is the server's fault.
+      // Nothing that a client sends over REST is the server's fault; 501 is for a method that nobody knows.
       for (const [, status] of `${answer.head}${others}`.matchAll(/^HTTP\/1\.1 (\d{3})/gm))
-        expect(Number(status)).toBeLessThan(500);
+        expect(status === "501" || Number(status) < 500, status).toBe(true);
       if (others !== "") expect(others).toMatch(/^HTTP\/1\.1 \d{3} /);
     });
   });

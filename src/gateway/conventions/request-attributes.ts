@@ -57,9 +57,14 @@ export function httpAttributes(answer: AnsweredRequest): Attributes {
     ...(httpVersion !== undefined && { "network.protocol.version": httpVersion === "2.0" ? "2" : httpVersion }),
     ...(httpRoute !== undefined && { "http.route": httpRoute }),
     ...(httpStatus !== 0 && { "http.response.status_code": httpStatus }),
-    ...(httpStatus >= 500 && { "error.type": String(httpStatus) }),
+    ...(httpStatus >= 500 && !isUnknownMethod(answer) && { "error.type": String(httpStatus) }),
     ...(code !== undefined && { "error.type": snakeCase(code) }),
   };
+}
+
+/** Returns whether the client has sent a method that nothing here has: the 501 for that is no fault of the server. */
+function isUnknownMethod({ httpStatus, httpRoute }: AnsweredRequest): boolean {
+  return httpStatus === 501 && httpRoute === undefined;
 }
 
 /** Returns a number that two calls of a method share exactly when their {@link rpcAttributes} are the same. */

@@ -51,6 +51,9 @@ export function methodNotAllowed(allow: string): Want {
   return { httpStatus: 405, code: 12, message: "", header: { allow } };
 }
 
+/** Nothing on the server has the method. */
+export const methodUnknown: Want = { httpStatus: 501, code: 12, message: "" };
+
 /** The content type is not that of JSON, which the message names; a hint may follow. */
 export function unsupportedMediaType(contentType: string, hint = ""): Want {
   const message = `the content type ${JSON.stringify(contentType)} is not application/json in UTF-8${hint}`;

@@ -138,7 +138,7 @@ describe("a request is counted", () => {
       "a method and a path of a client's own",
       "2",
       { httpMethod: "WATER", path: "/secret/42", header: good },
-      "404",
+      "501",
       { http_request_method: "_OTHER" },
     ],
   ])("%s", async (_, version, request, status, labels) => {
