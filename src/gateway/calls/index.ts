@@ -1,5 +1,5 @@
 /**
- * What is called, may the caller, and how does it end?
+ * What does a request ask for, may it, and how does it end?
  *
  * `serve.ts` follows a request from top to bottom. Knows RPCs and their handlers; knows nothing of sockets, or of how a
  * protocol writes its messages.

@@ -34,7 +34,7 @@ import type { Server } from "./server.ts";
 /** A call, or what reads the body of a request to find out which call it is. */
 export interface AnyCall {
   readonly wire: Pick<Wire, "problem" | "giveUpCoding" | "release">;
-  /** Reads the request, once nothing stands in the way. Throws HttpProblem if the application has consumed the body. */
+  /** Reads the request, after all checks of its header. Throws HttpProblem if the application has consumed the body. */
   read(): void;
   /**
    * Responds with an error. Called a second time when compressing the error takes too long; the second call sends it
@@ -43,7 +43,7 @@ export interface AnyCall {
   writeError(error: ConnectError): void | Promise<void>;
   /** Milliseconds until {@link writeError} is called again. */
   readonly errorCodingMsMax?: number | undefined;
-  /** Called when the request has ended, for whatever reason. */
+  /** Called when the request has ended, for any reason. */
   ended?(): void;
 }
 
@@ -174,7 +174,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 
   /** Begins to read the body that names the RPC, which has no deadline: the HTTP server bounds the wait for any body. */
   beginBody(call: AnyCall): void {
-    // No test can tell: nothing of a body is read after the response.
+    // Equivalent mutant: nothing of a body is read after the response.
     if (this.#open(call)) this.#read(call);
   }
 

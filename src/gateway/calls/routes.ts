@@ -41,7 +41,7 @@ export interface Unmatched {
   readonly refusal: Refusal;
   /** The RPC at this path, if only the method or the content type was wrong. */
   readonly rpc: Rpc | undefined;
-  /** Whether nothing at all is known at this path: a `fallback` may take the request. */
+  /** Whether no route matches this path: a `fallback` may take the request. */
   readonly unknown: boolean;
   readonly pathTemplate: undefined;
 }
@@ -189,7 +189,7 @@ function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
 function methodNotAllowed(routes: Routes, head: RequestHead, rpc: Rpc | undefined, allow: string): Unmatched {
   if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), rpc };
   const error = problem("ERR_METHOD_NOT_ALLOWED", `${shownMethod(head)} is not allowed here`);
-  // It is about no RPC, even where there is one at the path.
+  // The error names no RPC, even where there is one at the path.
   return { ...wrongMethod(routes, head, error, ["allow", allow]), rpc };
 }
 
@@ -242,7 +242,7 @@ const noFields: HeaderFields = [];
  * A read-only map by path. Clients choose which path is looked up, and most are absent.
  *
  * V8 interns every string that is looked up in a `Map`. For a string it has not seen before, such as a path with an id,
- * that costs 0.3 to 0.8 µs and an entry in its table of strings. So the `Map` is consulted only for texts that have the
+ * that costs 0.3 to 0.8 µs and an entry in its table of strings. So the `Map` is consulted only for strings that have the
  * length and two characters of one of its keys.
  */
 export class PathIndex<Value> {

@@ -1,12 +1,13 @@
 /**
- * The way of a request, from its header to its response:
+ * The lifecycle of a request, from its header to its response:
  *
- *     find its target → announce → admit → open → read → decode → run → write
+ *     find its target → announce → admit → open → begin → read → decode → run → write
  *
  * Each step below calls the next one as soon as it can; a promise is made only where something must be waited for,
- * because it costs as much as a step. Whatever goes wrong ends in `request.fail`, which responds with an error.
- * Streams leave this way at `open` and continue in `serve-stream.ts`. A request that names its RPC in its body reads it
- * in `serve-body.ts`, and then opens the call.
+ * because it costs as much as a step. `findTarget` (`routes.ts`) decides 404, 405 and 415, which are sent once the request
+ * is admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls `read`. Whatever goes
+ * wrong ends in `request.fail`, which responds with an error. After `open`, streams continue in `serve-stream.ts`, and
+ * requests whose body names the RPC in `serve-body.ts`.
  */
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { noBytes, setByGrpcClient, unpooled } from "../carriers/index.ts";
 import { encodeVarying } from "../http2/index.ts";
-import { toGrpcTimeout } from "../protocols/index.ts";
+import { formatGrpcTimeout } from "../protocols/index.ts";
 
 /** Fields in the forms of which `Headers` can be made. */
 export type HeadersInit = NonNullable<ConstructorParameters<typeof Headers>[0]>;
@@ -69,7 +69,7 @@ function timeoutBlock(timeoutMs: number): Uint8Array {
   const known = timeoutBlocks.get(timeoutMs);
   if (known !== undefined) return known;
   if (timeoutBlocks.size >= timeoutBlocksMax) timeoutBlocks.clear();
-  const block = encodeVarying(["grpc-timeout", toGrpcTimeout(timeoutMs)]);
+  const block = encodeVarying(["grpc-timeout", formatGrpcTimeout(timeoutMs)]);
   // No test can tell: it would be encoded again.
   timeoutBlocks.set(timeoutMs, block);
   return block;

@@ -34,7 +34,7 @@ export {
   compressedFlag,
   writeEnvelope,
 } from "./envelope.ts";
-export { toGrpcTimeout } from "./grpc/timeout.ts";
+export { formatGrpcTimeout } from "./format-grpc-timeout.ts";
 export { normalizeContentType } from "./content-type.ts";
 export { goneAway, httpError } from "./http-error.ts";
 export { LazyHeaders } from "./lazy-headers.ts";

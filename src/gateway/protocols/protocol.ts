@@ -27,7 +27,7 @@ export type ProtocolName = "connect" | "grpc" | "grpc-web" | "rest";
  */
 export interface Protocol {
   readonly name: ProtocolName;
-  /** Whether errors have an HTTP status other than 200. If not, REST answers requests with a wrong method. */
+  /** Whether errors have an HTTP status other than 200. If not, REST responds to a wrong method, with 405. */
   readonly hasHttpStatus: boolean;
   /** Returns the targets of POST requests to the path of an RPC, by their content types in normal form. */
   targetsOf(rpc: Rpc): Iterable<readonly [contentType: string, target: CallTarget]>;
@@ -67,7 +67,7 @@ interface AnyTarget {
 export interface UnaryTarget extends AnyTarget {
   readonly kind: "unary";
   readonly rpc: UnaryRpc;
-  /** Reads the header of a call, and keeps its mistakes as {@link Wire.problem}. Never throws. */
+  /** Reads the header of a call, and stores an error in it as {@link Wire.problem}. Never throws. */
   open(exchange: Exchange): UnaryWire;
 }
 
@@ -87,7 +87,7 @@ export interface StreamTarget extends AnyTarget {
 export interface BodyTarget extends AnyTarget {
   readonly kind: "body";
   readonly rpc: undefined;
-  /** Reads the header, and keeps its mistakes as {@link BodyWire.problem}. Never throws. */
+  /** Reads the header, and stores an error in it as {@link BodyWire.problem}. Never throws. */
   open(exchange: Exchange): BodyWire;
 }
 
@@ -113,7 +113,7 @@ export interface Refusal {
 /**
  * Reads one call from its exchange, and writes its response. Each protocol has classes of this shape.
  *
- * The header is read when the wire is opened. A mistake in it is kept as `problem` instead of thrown, because the form of
+ * The header is read when the wire is opened. An error in it is stored as `problem` instead of thrown, because the form of
  * the response depends on the rest of the header.
  */
 export interface Wire {
@@ -154,7 +154,7 @@ export interface UnaryWire extends Wire {
   writeMessage(response: ResponseParts): void | Promise<void>;
 }
 
-/** Reads the body of a {@link BodyTarget}, and responds with an error if no call comes of it. */
+/** Reads the body of a {@link BodyTarget}, and responds with an error if it names no RPC. */
 export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
   readonly body: BodyPlan;
   /**

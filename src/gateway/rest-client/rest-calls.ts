@@ -2,7 +2,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setByFetch } from "../carriers/index.ts";
 import { oncePer } from "../json/index.ts";
-import { oneMessage, toGrpcTimeout } from "../protocols/index.ts";
+import { oneMessage, formatGrpcTimeout } from "../protocols/index.ts";
 import { isHttpBodyType } from "../rest/index.ts";
 import { readBody } from "./answer-body.ts";
 import type { ErrorStyle } from "./answer-error.ts";
@@ -135,7 +135,7 @@ export class RestCalls {
     if (!header.has("accept")) header.set("accept", accept);
     if (contentType === undefined) header.delete("content-type");
     else header.set("content-type", contentType);
-    if (timeoutMs !== undefined && this.#sendsDeadline) header.set("grpc-timeout", toGrpcTimeout(timeoutMs));
+    if (timeoutMs !== undefined && this.#sendsDeadline) header.set("grpc-timeout", formatGrpcTimeout(timeoutMs));
     return header;
   }
 

@@ -45,7 +45,7 @@ const messageBytesMax = 64 * 1024;
 export const restOptions: RestOptions = {
   errorRecord,
   emptyResponse: 204,
-  // Query parameters that name no field, such as `?x=1`, are refused by default.
+  // Of the RPC protocols. On REST, `?x=1` is refused because no service is `lenient`.
   json: { unknownFields: "reject", canonicalIntegers: true },
 };
 

@@ -16,6 +16,7 @@ export class GrpcWire extends EnvelopedWire {
     super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
   }
 
+  // As in the base class, but a large message that is not compressed is sent without a copy of it in an envelope.
   override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
     const answer = (body: Uint8Array): void =>
       this.answer(headerFieldsToSend(header, this.headerFields), body, trailer, undefined);
@@ -32,7 +33,7 @@ export class GrpcWire extends EnvelopedWire {
     const { exchange } = this;
     const trailerFields = headerFieldsToSend(trailer, statusOk);
     exchange.begin(200, headerFieldsToSend(header, this.headerFields));
-    // The body ends right after these, whether or not the client reads them.
+    // The response is complete after these, so backpressure makes no difference.
     for (const piece of [envelopePrefix(message.byteLength), message]) void exchange.write(piece);
     exchange.end(trailerFields);
   }

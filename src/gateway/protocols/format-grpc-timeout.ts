@@ -1,8 +1,8 @@
 /**
- * Returns a time-out as the field `grpc-timeout` has it: at most eight digits and a unit (gRPC over HTTP/2, "Timeout").
- * Rounded up: the caller's own clock decides.
+ * Formats a timeout for the field `grpc-timeout`: at most eight digits and a unit (gRPC over HTTP/2, "Timeout"). Rounded
+ * up, because the caller enforces its own deadline.
  */
-export function toGrpcTimeout(timeoutMs: number): string {
+export function formatGrpcTimeout(timeoutMs: number): string {
   for (const [unit, unitMs] of timeoutUnits) {
     const value = Math.ceil(timeoutMs / unitMs);
     if (value < 1e8) return `${value}${unit}`;
