@@ -6,6 +6,8 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 // first letter a capital.
 const reversible = /^_?[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)*$/;
 const camel = /^[A-Za-z][A-Za-z0-9]*$/;
+// What paths of such names do not have: other characters, and separators without a name behind them.
+const outsideOfCamelPaths = /[^A-Za-z0-9.,]|(?:^|[.,])(?![A-Za-z])/;
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
@@ -19,6 +21,8 @@ const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * @returns the mask with proto names; `undefined` when a path is not a field path
  */
 export function parseFieldMask(text: string, protoNames: boolean): FieldMask | undefined {
+  // Read as a whole: names one by one take as long again.
+  if (!outsideOfCamelPaths.test(text)) return create(FieldMaskSchema, { paths: toSnakeCase(text).split(",") });
   const paths: string[] = [];
   for (const path of text === "" ? [] : text.split(",")) {
     const names = path.split(".").map((name) => parseName(name, protoNames));
@@ -26,6 +30,10 @@ export function parseFieldMask(text: string, protoNames: boolean): FieldMask | u
     paths.push(names.join("."));
   }
   return create(FieldMaskSchema, { paths });
+}
+
+function toSnakeCase(text: string): string {
+  return text.replaceAll(/[A-Z]/g, "_$&").toLowerCase();
 }
 
 /**
@@ -39,7 +47,7 @@ export function printFieldMask(paths: readonly string[]): string {
 
 function parseName(text: string, protoNames: boolean): string | undefined {
   if (text === "*") return text;
-  if (camel.test(text)) return text.replaceAll(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
+  if (camel.test(text)) return toSnakeCase(text);
   const name = text.startsWith("`") && text.endsWith("`") ? text.slice(1, -1) : text;
   return identifier.test(name) && (protoNames || printName(name) === text) ? name : undefined;
 }
