@@ -39,7 +39,9 @@ function parseSet(bytes: Uint8Array): FileDescriptorSet {
   try {
     return fromBinary(FileDescriptorSetSchema, bytes, { recursionLimit });
   } catch (error) {
-    if (!messageOf(error).includes("recursion depth")) throw new NotADescriptorSet(messageOf(error), { cause: error });
+    // Older releases of protobuf-es have no limit but the stack.
+    const isTooDeep = error instanceof RangeError || messageOf(error).includes("recursion depth");
+    if (!isTooDeep) throw new NotADescriptorSet(messageOf(error), { cause: error });
     throw new Error(`messages are nested too deep: in a set they have ${recursionLimit} levels at most`, {
       cause: error,
     });

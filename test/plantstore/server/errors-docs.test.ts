@@ -129,9 +129,12 @@ test.each(declared)("a test brings about %s", (code) => {
 
 test("docs/identifiers.md has the rows of problems.ts, and no others of the gateway", () => {
   const [, ofGateway = ""] = readPage("docs/identifiers.md").split(/^## /m);
+  const source = sources.get("gateway/errors/problems.ts") ?? "";
+  const comments = source.matchAll(/^ {2}\/\*\* (?<sentence>.+) \*\/\n {2}(?<name>ERR_\w+): /gm);
+  const sentences = new Map([...comments].map(({ groups }) => [groups?.["name"], groups?.["sentence"]]));
   const rows = Object.entries(problems).map(([name, row]) => {
     const response = "code" in row ? `${codeName(Code[row.code])} ${Code[row.code]} | ${row.httpStatus}` : "– | –";
-    return `| \`${name}\` | ${response} | ${row.sentence} |`;
+    return `| \`${name}\` | ${response} | ${sentences.get(name)} |`;
   });
   expect(ofGateway.split("\n").filter((line) => line.startsWith("| `"))).toEqual(rows);
 });
