@@ -1,4 +1,5 @@
 import { openCertificate } from "./certificate.ts";
+import { checkAddresses } from "./check-addresses.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { silentLog } from "@plantstore/operators/operations";
 import { checkPlantStore } from "../plants/index.ts";
@@ -15,13 +16,14 @@ export interface CheckedConfiguration {
 }
 
 /**
- * Checks what a server with this configuration would open: the files of credentials and keys, the certificate, the
- * store, OpenTelemetry's SDK. Changes nothing, so it may run while a server uses the same store.
+ * Checks what a server with this configuration would open: its addresses, the files of credentials and keys, the
+ * certificate, the store, OpenTelemetry's SDK. Changes nothing, so it may run while a server uses the same store.
  *
- * @throws ConfigurationError when a file has wrong content, the certificate has expired, or the SDK is asked for and not
- * installed; StoreOpenError when the store cannot be used
+ * @throws ConfigurationError when an address cannot be listened on, a file has wrong content, the certificate has
+ * expired, or the SDK is asked for and not installed; StoreOpenError when the store cannot be used
  */
 export async function checkConfiguration(configuration: Configuration): Promise<CheckedConfiguration> {
+  await checkAddresses(configuration);
   await checkCertificate(configuration);
   const verifier = await openVerifier(configuration, silentLog);
   const tokensProblem = verifier?.problem;

@@ -110,8 +110,8 @@ function shownText({ secret }: Setting<unknown>, text: string): string {
 /** Whether the admin address would be that of the service: the same port, unless each has an address of its own. */
 function sharesPort({ host, port, adminAddress }: Partial<Configuration>): boolean {
   if (host === undefined || adminAddress === undefined || port !== adminAddress.port || port === 0) return false;
-  const hosts = [host, adminAddress.host];
-  const areOne = host === adminAddress.host || hosts.includes("0.0.0.0") || hosts.includes("::");
+  const hosts = [host, adminAddress.host].map((each) => (each === "localhost" ? "127.0.0.1" : each));
+  const areOne = hosts[0] === hosts[1] || hosts.includes("0.0.0.0") || hosts.includes("::");
   return areOne && socketPathOf(host) === undefined;
 }
 

@@ -129,9 +129,10 @@ export interface AdminAddress {
 export function readAdminAddress(text: string): ParseResult<AdminAddress> {
   const [, inBrackets, name, digits] = /^(?:(?:\[([0-9A-Fa-f:.%]+)\]|([A-Za-z0-9.-]+)):)?(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits);
-  if (digits === undefined || port > 65_535)
+  const host = inBrackets ?? name ?? "127.0.0.1";
+  if (digits === undefined || port > 65_535 || isBrokenAddress(host))
     return notParsed("be a port, or a host and a port, such as 127.0.0.1:9464");
-  return parsed({ host: inBrackets ?? name ?? "127.0.0.1", port });
+  return parsed({ host, port });
 }
 
 /**

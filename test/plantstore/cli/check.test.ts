@@ -7,6 +7,7 @@ import { openDatabase } from "../../../src/plantstore/plants/sqlite/database.ts"
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import { type Ended, runCommand } from "../../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
+import { startConfigured } from "../../support/server/start-configured.ts";
 import { startOtlpReceiver } from "../../support/telemetry/otlp-receiver.ts";
 
 function check(folder: TempFolder, environment: Record<string, string> = {}): Promise<Ended> {
@@ -87,6 +88,63 @@ test.each([
   using folder = createTempFolder();
   const { exitCode, err } = await check(folder, environment);
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
+});
+
+test.each<{ name: string; environment: Readonly<Record<string, string>>; want: string }>([
+  { name: "an address that is none", environment: { HOST: "999.1.1.1" }, want: "HOST must be an IP address" },
+  {
+    name: "an address of another machine",
+    environment: { HOST: "192.0.2.1", PLANTSTORE_TOKENS: "a-token-of-the-check" },
+    want: "HOST cannot be listened on: listen EADDRNOTAVAIL",
+  },
+  {
+    name: "an unknown name",
+    environment: { HOST: "plants.invalid", PLANTSTORE_TOKENS: "a-token" },
+    want: "HOST cannot",
+  },
+  {
+    name: "a socket in no folder",
+    environment: { HOST: "unix:nowhere/http.sock" },
+    want: "HOST cannot be listened on",
+  },
+  { name: "a socket in the place of a file", environment: { HOST: "unix:file" }, want: "file is no socket" },
+  {
+    name: "an admin address that is none",
+    environment: { PLANTSTORE_ADMIN_ADDRESS: "999.1.1.1:0" },
+    want: "PLANTSTORE_ADMIN_ADDRESS must be a port",
+  },
+  {
+    name: "an admin address in brackets that is none",
+    environment: { PLANTSTORE_ADMIN_ADDRESS: "[::::]:0" },
+    want: "PLANTSTORE_ADMIN_ADDRESS must be a port",
+  },
+  {
+    name: "an admin address of another machine",
+    environment: { PLANTSTORE_ADMIN_ADDRESS: "192.0.2.1:0" },
+    want: "PLANTSTORE_ADMIN_ADDRESS cannot be listened on",
+  },
+  {
+    name: "one port for both",
+    environment: { HOST: "0.0.0.0", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464", PLANTSTORE_TOKENS: "a-token" },
+    want: "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
+  },
+])("check and serve refuse $name", async ({ environment, want }) => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("file"), "");
+  const { HOST = "127.0.0.1" } = environment;
+  const host = HOST.startsWith("unix:") ? `unix:${folder.file(HOST.slice("unix:".length))}` : HOST;
+  const { exitCode, err } = await check(folder, { ...environment, HOST: host });
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
+  const serving = startConfigured({ ...environment, HOST: host });
+  await expect(serving).rejects.toThrow(/HOST|PLANTSTORE_ADMIN_ADDRESS|listen|ENOTFOUND|EADDRINUSE/);
+});
+
+test("check passes next to a server on the same socket and ports", async () => {
+  using folder = createTempFolder();
+  const environment = { HOST: `unix:${folder.file("http.sock")}`, PLANTSTORE_ADMIN_ADDRESS: "127.0.0.1:0" };
+  await using server = await startConfigured(environment);
+  const admin = `127.0.0.1:${String(server.admin?.port)}`;
+  expect(await check(folder, { ...environment, PLANTSTORE_ADMIN_ADDRESS: admin })).toEqual(good);
 });
 
 test("check tells which line of the token hashes has a scope that nothing requires", async () => {

@@ -217,6 +217,11 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
     "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
   ],
   [
+    "an admin address that is that of the service by another name",
+    { HOST: "localhost", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
+    "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
+  ],
+  [
     "an admin address among all those of the service",
     {
       HOST: "::",
