@@ -104,7 +104,7 @@ const unknownPathRows: readonly NoCallRow[] = [
 
 /** Methods other than DELETE on the path of the operation. */
 const plantMethodRows: readonly NoCallRow[] = [
-  ...["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE"].map((httpMethod) => ({
+  ...["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "QUERY"].map((httpMethod) => ({
     name: `${httpMethod} is not allowed on a plant`,
     request: { httpMethod, path: "/plants/7", header: [] },
   })),

@@ -19,6 +19,7 @@ import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";
 import { callbackFailed, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import type { Admit, AdmitRequest, AnsweredRequest } from "./hooks.ts";
 import { type Endpoint, methodsOf, refuseMisspelledEndpoint } from "./endpoint.ts";
+import { registeredMethods } from "./registered-methods.ts";
 import { indexPaths, type Routes } from "./routes.ts";
 import { routerOptionNames } from "./router-options.ts";
 import type { Server } from "./server.ts";
@@ -168,14 +169,11 @@ export function compileRoutes(given: ServingOptions, own: Platform, report: Faul
   return {
     paths: indexPaths(rpcs, endpoints, protocols, prefix),
     protocols,
-    httpMethods: new Set([...standardMethods, ...httpMethods]),
+    httpMethods: new Set([...registeredMethods, ...httpMethods]),
     prefix,
     cors,
   };
 }
-
-/** The methods of RFC 9110 §9.3 and RFC 5789. */
-const standardMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /**
  * Returns the methods of rules and endpoints.

@@ -76,7 +76,7 @@ export interface Routes {
   /** RPCs and endpoints, by their exact path with the prefix. */
   readonly paths: PathIndex<RpcPath | EndpointTarget>;
   readonly protocols: Protocols;
-  /** The methods that anything here has, and those of RFC 9110 §9 and RFC 5789. */
+  /** The methods that anything here has, and those that are registered. */
   readonly httpMethods: ReadonlySet<string>;
   readonly prefix: string;
   /** Which pages of other origins may use them; `undefined` if none may. */

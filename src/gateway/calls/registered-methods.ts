@@ -1,0 +1,9 @@
+/**
+ * The methods of IANA's HTTP Method Registry (RFC 9110 §16.1.1), and QUERY, which is about to be one. Any other method is
+ * one that nobody knows, unless a rule or an endpoint has it.
+ */
+export const registeredMethods: readonly string[] = (
+  "ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT CONNECT COPY DELETE GET HEAD LABEL LINK LOCK MERGE MKACTIVITY MKCALENDAR " +
+  "MKCOL MKREDIRECTREF MKWORKSPACE MOVE OPTIONS ORDERPATCH PATCH POST PRI PROPFIND PROPPATCH PUT QUERY REBIND REPORT " +
+  "SEARCH TRACE UNBIND UNCHECKOUT UNLINK UNLOCK UPDATE UPDATEREDIRECTREF VERSION-CONTROL"
+).split(" ");
