@@ -22,7 +22,12 @@ export interface TokenSources {
   readonly jwt?: readonly JwtSource[] | undefined;
   /** An endpoint that is asked about all other tokens. */
   readonly introspection?: IntrospectionSource | undefined;
+  /** What an operator calls a source, such as its setting: its problems at the start begin with that. Default: nothing. */
+  readonly names?: SourceNames | undefined;
 }
+
+/** What an operator calls the sources that are opened. */
+export type SourceNames = Readonly<Partial<Record<"tokenHashesFile" | "jwt" | "introspection", string>>>;
 
 const keyTimingNames: OptionNames<Partial<KeyTiming>> = {
   refreshMs: true,
@@ -49,6 +54,7 @@ const tokenSourcesNames: OptionNames<TokenSources> = {
   tokenPrefix: true,
   jwt: true,
   introspection: introspectionSourceNames,
+  names: { tokenHashesFile: true, jwt: true, introspection: true },
 };
 
 const jwtSourceNames: OptionNames<JwtSource> = {
@@ -83,11 +89,17 @@ export async function openTokenVerifier(sources: TokenSources, log: OperatorLog)
 }
 
 function* openEach(sources: TokenSources, log: OperatorLog): Iterable<Promise<ParseResult<TokenVerifier>>> {
-  const { tokens, tokenHashesFile, tokenPrefix, jwt, introspection } = sources;
+  const { tokens, tokenHashesFile, tokenPrefix, jwt, introspection, names = {} } = sources;
   if (tokens !== undefined) yield Promise.resolve(parsed(createStaticTokenVerifier(tokens, tokenPrefix)));
-  if (tokenHashesFile !== undefined) yield openTokenHashes(tokenHashesFile, sources, log);
-  if (jwt !== undefined) yield openJwt(jwt, log);
-  if (introspection !== undefined) yield openIntrospectionVerifier(introspection, log);
+  if (tokenHashesFile !== undefined) yield named(names.tokenHashesFile, openTokenHashes(tokenHashesFile, sources, log));
+  if (jwt !== undefined) yield named(names.jwt, openJwt(jwt, log));
+  if (introspection !== undefined) yield named(names.introspection, openIntrospectionVerifier(introspection, log));
+}
+
+async function named<T>(name: string | undefined, opening: Promise<ParseResult<T>>): Promise<ParseResult<T>> {
+  const opened = await opening;
+  if (name === undefined || opened.kind === "value") return opened;
+  return notParsed(...opened.problems.map((problem) => `${name}: ${problem}`));
 }
 
 async function openJwt(issuers: readonly JwtSource[], log: OperatorLog): Promise<ParseResult<TokenVerifier>> {

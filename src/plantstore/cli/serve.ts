@@ -1,6 +1,7 @@
 import {
   bindOptionsOf,
   type Configuration,
+  explainListening,
   flagOf,
   openLog,
   readConfiguration,
@@ -89,7 +90,7 @@ async function serveWithWorkers(configuration: Configuration): Promise<number> {
   // Loaded on demand, with what starts processes, which takes node 3 ms.
   const { superviseWorkers } = await import("./supervise.ts");
   return await superviseWorkers({ count, at, adminAddress, log: openLog(logLevel) }).catch((reason: unknown) => {
-    throw explain(reason, configuration);
+    throw explainListening(reason, configuration);
   });
 }
 
@@ -132,9 +133,7 @@ function ownSignals(): ServeOptions {
 }
 
 async function serveUntilStopped(configuration: Configuration, options: ServeOptions): Promise<number> {
-  const server = await startServer(configuration, options).catch((reason: unknown) => {
-    throw explain(reason, configuration);
-  });
+  const server = await startServer(configuration, options);
   await options.onListening?.(server);
   const end = await Promise.race([options.stop, server.breakdown]);
   const code = end === undefined ? exitCode.breakdown : exitCode.ok;
@@ -142,28 +141,4 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   // A log that nobody reads, or a request to a collector that never answers, would keep the process alive.
   setTimeout(() => process.exit(code), lastWordsMs).unref();
   return code;
-}
-
-// System messages ("listen EADDRINUSE: …") only help a reader who knows the codes.
-function explain(reason: unknown, { host, port }: Configuration): unknown {
-  const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
-  const path = socketPathOf(host);
-  if (path !== undefined) return explainSocket(reason, code, path);
-  const at = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-  if (code === "EADDRINUSE")
-    return new Error(
-      `port ${port} is in use: ${at} is taken by another process; choose another one, such as PORT=${port < 65_535 ? port + 1 : port - 1}`,
-    );
-  if (code === "EACCES") return new Error(`${at} may not be listened on by this user`);
-  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
-    return new Error(`${host} is no address of this machine`);
-  }
-  return reason;
-}
-
-function explainSocket(reason: unknown, code: unknown, path: string): unknown {
-  if (code === "EADDRINUSE") return new Error(`${path} is in use, or is no socket`);
-  // libuv reports a missing folder as EACCES too.
-  if (code === "EACCES") return new Error(`the folder of ${path} is not there, or not this user's to write`);
-  return reason;
 }

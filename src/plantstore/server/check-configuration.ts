@@ -1,6 +1,7 @@
 import { openCertificate } from "./certificate.ts";
 import { checkAddresses } from "./check-addresses.ts";
 import { ConfigurationError } from "./configuration-error.ts";
+import { namingDatabase } from "./database-url.ts";
 import { silentLog } from "@plantstore/operators/operations";
 import { checkPlantStore } from "../plants/index.ts";
 import { askedSignals, startSdk } from "./opentelemetry-sdk.ts";
@@ -29,7 +30,7 @@ export async function checkConfiguration(configuration: Configuration): Promise<
   const tokensProblem = verifier?.problem;
   verifier?.close?.();
   const { database } = configuration;
-  if (database.kind !== "memory") await checkPlantStore(database);
+  if (database.kind !== "memory") await namingDatabase(database, checkPlantStore(database));
   // Last, because what it starts would export as long as something else is waited for.
   return { tokensProblem, telemetryProblems: problemsOfSdk() };
 }

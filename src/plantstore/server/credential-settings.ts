@@ -6,6 +6,7 @@ import {
   type JwtSource,
   parsePlainTokens,
   parseProviderUrl,
+  type SourceNames,
   type StaticToken,
   type TokenSources,
 } from "@plantstore/operators/auth";
@@ -178,6 +179,16 @@ export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSou
   const jwt = jwtIssuers?.map((issuer, index) => jwtSourceOf(issuer, index, configuration));
   const sources = { tokens, tokenHashesFile, jwt, introspection };
   return Object.values(sources).every((source) => source === undefined) ? undefined : sources;
+}
+
+/** Returns the setting of each source that can turn out to be wrong when it is opened. */
+export function sourceSettings({ jwksFile }: Pick<CredentialConfiguration, "jwksFile">): SourceNames {
+  const jwt = jwksFile === undefined ? credentialSettings.jwtIssuers : credentialSettings.jwksFile;
+  return {
+    tokenHashesFile: credentialSettings.tokenHashesFile.variable,
+    jwt: jwt.variable,
+    introspection: credentialSettings.introspectionClientSecretFile.variable,
+  };
 }
 
 /** Returns what tokens are verified with, in a few words for the log. */

@@ -115,6 +115,20 @@ export async function followDatabase(location: Database, log: Log): Promise<Foll
   return { location: { ...location, currentUrl }, file: valueOf(file, "DATABASE_URL_FILE must ") };
 }
 
+/**
+ * Resolves to what a store is opened to.
+ *
+ * @throws StoreOpenError that also names the setting which says where the store is
+ */
+export async function namingDatabase<Opened>(location: Database, opening: Promise<Opened>): Promise<Opened> {
+  return await opening.catch((reason: unknown) => {
+    if (!(reason instanceof StoreOpenError)) throw reason;
+    const isFromFile = location.kind === "postgres" && location.urlFile !== undefined;
+    const variable = isFromFile ? "DATABASE_URL_FILE" : "DATABASE_URL";
+    throw new StoreOpenError(`${variable}: ${reason.message}`, { cause: reason });
+  });
+}
+
 function readUnwrapped<Value>(text: string, read: (text: string) => ParseResult<Value>): ParseResult<Value> {
   const wrapping = unwrapped(text);
   return wrapping.kind === "problems" ? wrapping : read(text);

@@ -12,6 +12,7 @@ export type { PlantErrorCode } from "../service/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { type ConfigurationSources, readConfiguration, showConfiguration, trimmedSettings } from "./configuration.ts";
+export { explainListening } from "./explain-listening.ts";
 export { createPlantServer, type DrainOptions, type PlantServer } from "./create-plant-server.ts";
 export { listTokens, revokeToken } from "@plantstore/operators/auth";
 export { nearestName } from "@plantstore/gateway/options";

@@ -8,7 +8,7 @@ import {
 import type { ParseResult } from "@plantstore/operators/inputs";
 import type { Log } from "@plantstore/operators/operations";
 import { valueOf } from "./configuration-error.ts";
-import { type CredentialConfiguration, tokenSourcesOf } from "./credential-settings.ts";
+import { type CredentialConfiguration, sourceSettings, tokenSourcesOf } from "./credential-settings.ts";
 import { plantScopeProblem } from "../service/index.ts";
 
 /** What the tokens of a plant store begin with, by which scanners for secrets find them. */
@@ -18,14 +18,16 @@ const tokenPrefix = "plantstore_";
  * Opens the verifier of all configured sources of tokens, or returns `undefined` when there is none. The caller closes
  * it.
  *
- * @throws ConfigurationError when a configured file has wrong content
+ * @throws ConfigurationError naming the setting of each file with wrong content, and of an issuer that is not a URL
  */
 export async function openVerifier(
   configuration: CredentialConfiguration,
   log: Log,
 ): Promise<TokenVerifier | undefined> {
   const sources = tokenSourcesOf(configuration);
-  return sources && valueOf(await openTokenVerifier({ ...sources, scopeProblem: plantScopeProblem, tokenPrefix }, log));
+  if (sources === undefined) return undefined;
+  const names = sourceSettings(configuration);
+  return valueOf(await openTokenVerifier({ ...sources, names, scopeProblem: plantScopeProblem, tokenPrefix }, log));
 }
 
 /**

@@ -8,7 +8,8 @@ import { serveMetrics } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";
 import { assemblePlantServer, type DrainOptions, type PlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
-import { type Database, followDatabase } from "./database-url.ts";
+import { type Database, followDatabase, namingDatabase } from "./database-url.ts";
+import { explainListening } from "./explain-listening.ts";
 import { logUpkeep } from "./log-upkeep.ts";
 import { askedSignals, isSdkRegistered } from "./opentelemetry-sdk.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
@@ -52,8 +53,8 @@ export interface StartOptions {
 /**
  * Opens everything that is configured and serves it.
  *
- * @throws ConfigurationError when a configured file has wrong content
- * @throws StoreOpenError, and the error of the system when it cannot listen on the address
+ * @throws ConfigurationError when a configured file has wrong content; StoreOpenError when the store cannot be opened;
+ * Error when an address cannot be listened on, with the error of the system as its cause. Each message names its setting
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
   const log = openLog(configuration.logLevel, options.logLines);
@@ -70,11 +71,14 @@ export async function startServer(configuration: Configuration, options: StartOp
   const telemetry = opened.use(await openTelemetry(configuration, options, log));
   const database = await followDatabase(configuration.database, log);
   opened.defer(async () => database.file?.close());
-  const store = await openStore(database.location, configuration, {
-    ...(options.plantsWhenCreated && { plantsWhenCreated: options.plantsWhenCreated }),
-    onBatch: telemetry?.onBatch,
-    onUpkeep: logUpkeep(log),
-  });
+  const store = await namingDatabase(
+    database.location,
+    openStore(database.location, configuration, {
+      ...(options.plantsWhenCreated && { plantsWhenCreated: options.plantsWhenCreated }),
+      onBatch: telemetry?.onBatch,
+      onUpkeep: logUpkeep(log),
+    }),
+  );
   opened.defer(() => store.close());
   const watch = watchBreakdown(store, log);
   opened.defer(async () => watch.stop());
@@ -118,7 +122,7 @@ function openLogs(
   return { log, auditLog: log.child({}, { level }), deletionLog: openReserveLog(level, logLines) };
 }
 
-function listen(
+async function listen(
   server: PlantServer,
   configuration: Configuration,
   { handedOver = false }: StartOptions,
@@ -127,7 +131,10 @@ function listen(
   const { maxConnectionAgeMs, maxConnectionAgeGraceMs } = configuration;
   const ages = { maxConnectionAgeMs, maxConnectionAgeGraceMs };
   const tls = certificate && { tls: certificate.current };
-  return server.listen({ ...bindOptionsOf(configuration), ...ages, handedOver, ...tls });
+  const at = { ...bindOptionsOf(configuration), ...ages, handedOver, ...tls };
+  return await server.listen(at).catch((reason: unknown) => {
+    throw explainListening(reason, configuration);
+  });
 }
 
 /** Returns where a server is to listen. */

@@ -62,18 +62,24 @@ describe("openTokenVerifier", () => {
     );
   });
 
-  test("tells what is wrong with all of them at once", async () => {
+  test.each([
+    { name: "", names: undefined, want: [/^(?!tokens: ).*\/nowhere\/tokens/, /^the issuer a needs/, /is not https/] },
+    {
+      name: ", each by its name",
+      names: { tokenHashesFile: "tokens", jwt: "issuers", introspection: "endpoint" },
+      want: [/^tokens: .*\/nowhere\/tokens/, /^issuers: the issuer a needs an audience/, /^endpoint: .* is not https/],
+    },
+  ])("tells what is wrong with all of them at once$name", async ({ names, want }) => {
     const opened = await openTokenVerifier(
       {
         tokenHashesFile: "/nowhere/tokens",
         jwt: [{ issuer: "a", audiences: [] }],
         introspection: { url: "http://id.example", clientId: "plants", clientSecretFile: "/nowhere/secret" },
+        names,
       },
       quietLog,
     );
-    const problems = [/\/nowhere\/tokens/, /needs an audience/, /is not https/].map((pattern) =>
-      expect.stringMatching(pattern),
-    );
+    const problems = want.map((pattern) => expect.stringMatching(pattern));
     expect(opened).toEqual({ kind: "problems", problems });
   });
 

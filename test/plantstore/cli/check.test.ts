@@ -99,7 +99,7 @@ test.each<{ name: string; environment: Readonly<Record<string, string>>; want: s
   },
   {
     name: "an unknown name",
-    environment: { HOST: "plants.invalid", PLANTSTORE_TOKENS: "a-token" },
+    environment: { HOST: "plants.invalid", PLANTSTORE_TOKENS: "a-token-of-the-check" },
     want: "HOST cannot",
   },
   {
@@ -125,7 +125,12 @@ test.each<{ name: string; environment: Readonly<Record<string, string>>; want: s
   },
   {
     name: "one port for both",
-    environment: { HOST: "0.0.0.0", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464", PLANTSTORE_TOKENS: "a-token" },
+    environment: {
+      HOST: "0.0.0.0",
+      PORT: "9464",
+      PLANTSTORE_ADMIN_ADDRESS: "9464",
+      PLANTSTORE_TOKENS: "a-token-of-the-check",
+    },
     want: "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
   },
 ])("check and serve refuse $name", async ({ environment, want }) => {
@@ -136,7 +141,7 @@ test.each<{ name: string; environment: Readonly<Record<string, string>>; want: s
   const { exitCode, err } = await check(folder, { ...environment, HOST: host });
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
   const serving = startConfigured({ ...environment, HOST: host });
-  await expect(serving).rejects.toThrow(/HOST|PLANTSTORE_ADMIN_ADDRESS|listen|ENOTFOUND|EADDRINUSE/);
+  await expect(serving).rejects.toThrow(/HOST|PLANTSTORE_ADMIN_ADDRESS/);
 });
 
 test("check passes next to a server on the same socket and ports", async () => {
@@ -146,6 +151,19 @@ test("check passes next to a server on the same socket and ports", async () => {
   const admin = `127.0.0.1:${String(server.admin?.port)}`;
   expect(await check(folder, { ...environment, PLANTSTORE_ADMIN_ADDRESS: admin })).toEqual(good);
 });
+
+test.each(["DATABASE_URL", "DATABASE_URL_FILE"])(
+  "check names %s when its PostgreSQL cannot be reached",
+  async (name) => {
+    using folder = createTempFolder();
+    const url = "postgres://127.0.0.1:1/plants";
+    writeFileSync(folder.file("url"), url);
+    const urls = { DATABASE_URL: "", [name]: name === "DATABASE_URL" ? url : folder.file("url") };
+    const { exitCode, err } = await check(folder, urls);
+    const want = expect.stringMatching(`^plantstore: ${name}: cannot use 127\\.0\\.0\\.1:1/plants`);
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [want] });
+  },
+);
 
 test("check tells which line of the token hashes has a scope that nothing requires", async () => {
   using folder = createTempFolder();

@@ -128,7 +128,10 @@ test.each(["192.0.2.1", "plants.invalid"])(
       LOG_LEVEL: "silent",
     };
     const { exitCode, err } = await run(["serve", "--port", "0", "--host", host], environment);
-    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: ${host} is no address of this machine`] });
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: [`plantstore: HOST: ${host} is no address of this machine`],
+    });
   },
 );
 
@@ -152,14 +155,17 @@ describe("a place to listen at", () => {
     writeFileSync(folder.file("text"), "mine");
     const { exitCode, err } = await serveAt(["--host", `unix:${folder.file(path)}`]);
     const place = path === "text" ? folder.file(path) : `the folder of ${folder.file(path)}`;
-    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: ${place} ${says}`] });
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: HOST: ${place} ${says}`] });
   });
 
   test("below a file is refused with what the system says", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("text"), "mine");
     const { exitCode, err } = await serveAt(["--host", `unix:${folder.file("text/s")}`]);
-    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringMatching(/ENOTDIR: not a directory/)] });
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: [expect.stringMatching(/HOST cannot be listened on: .*ENOTDIR: not a directory/)],
+    });
   });
 
   test("whose port is in use is refused with the port, and another one to try", async () => {
@@ -183,7 +189,7 @@ describe("a place to listen at", () => {
     const { exitCode, err } = await serveAt(["--port", "1"]).finally(() => isRoot && process.seteuid?.(0));
     expect({ exitCode, err }).toEqual({
       exitCode: 1,
-      err: ["plantstore: 127.0.0.1:1 may not be listened on by this user"],
+      err: ["plantstore: PORT: 127.0.0.1:1 may not be listened on by this user"],
     });
   });
 });

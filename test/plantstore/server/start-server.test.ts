@@ -343,7 +343,7 @@ describe("startServer", () => {
     writeFileSync(folder.file("tokens"), "");
     const watched = { PLANTSTORE_TOKEN_HASHES_FILE: folder.file("tokens") };
     await using other = await start({});
-    await expect(start({ ...watched, PORT: String(other.port) })).rejects.toThrow("EADDRINUSE");
+    await expect(start({ ...watched, PORT: String(other.port) })).rejects.toThrow(`port ${other.port} is in use`);
   });
 
   test("names the file, the line and what is wrong with it when the file of token hashes is bad", async () => {

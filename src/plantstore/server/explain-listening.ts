@@ -1,0 +1,32 @@
+import { socketPathOf } from "./setting-readers.ts";
+import type { Configuration } from "./settings.ts";
+
+/**
+ * Returns the error for an address of the service that cannot be listened on. It names the setting to change; the
+ * system's message ("listen EADDRINUSE: …") only helps a reader who knows the codes, and is its cause. An error that is
+ * not the system's is returned as it is.
+ */
+export function explainListening(reason: unknown, { host, port }: Pick<Configuration, "host" | "port">): unknown {
+  if (!(reason instanceof Error && "code" in reason)) return reason;
+  const path = socketPathOf(host);
+  const text = path === undefined ? problemOfPort(reason, host, port) : problemOfSocket(reason, path);
+  return new Error(text, { cause: reason });
+}
+
+function problemOfPort({ code, message }: Error & { readonly code: unknown }, host: string, port: number): string {
+  const at = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  const other = port < 65_535 ? port + 1 : port - 1;
+  if (code === "EADDRINUSE")
+    return `port ${port} is in use: ${at} is taken by another process; choose another one, such as PORT=${other}`;
+  if (code === "EACCES") return `PORT: ${at} may not be listened on by this user`;
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
+    return `HOST: ${host} is no address of this machine`;
+  return `HOST cannot be listened on: ${message}`;
+}
+
+function problemOfSocket({ code, message }: Error & { readonly code: unknown }, path: string): string {
+  if (code === "EADDRINUSE") return `HOST: ${path} is in use, or is no socket`;
+  // libuv reports a missing folder as EACCES too.
+  if (code === "EACCES") return `HOST: the folder of ${path} is not there, or not this user's to write`;
+  return `HOST cannot be listened on: ${message}`;
+}
