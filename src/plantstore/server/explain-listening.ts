@@ -4,16 +4,24 @@ import type { Configuration } from "./settings.ts";
 /**
  * Returns the error for an address of the service that cannot be listened on. It names the setting to change; the
  * system's message ("listen EADDRINUSE: …") only helps a reader who knows the codes, and is its cause. An error that is
- * not the system's is returned as it is.
+ * of another kind, such as that a worker cannot be started, is returned as it is.
  */
 export function explainListening(reason: unknown, { host, port }: Pick<Configuration, "host" | "port">): unknown {
-  if (!(reason instanceof Error && "code" in reason)) return reason;
+  if (!isOfListening(reason)) return reason;
   const path = socketPathOf(host);
   const text = path === undefined ? problemOfPort(reason, host, port) : problemOfSocket(reason, path);
   return new Error(text, { cause: reason });
 }
 
-function problemOfPort({ code, message }: Error & { readonly code: unknown }, host: string, port: number): string {
+/** An error of node's, with the name of the system's. */
+type SystemError = Error & { readonly code: unknown };
+
+function isOfListening(reason: unknown): reason is SystemError {
+  const syscall = reason instanceof Error && "code" in reason && "syscall" in reason ? reason.syscall : undefined;
+  return syscall === "listen" || syscall === "getaddrinfo";
+}
+
+function problemOfPort({ code, message }: SystemError, host: string, port: number): string {
   const at = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   const other = port < 65_535 ? port + 1 : port - 1;
   if (code === "EADDRINUSE")
@@ -24,7 +32,7 @@ function problemOfPort({ code, message }: Error & { readonly code: unknown }, ho
   return `HOST cannot be listened on: ${message}`;
 }
 
-function problemOfSocket({ code, message }: Error & { readonly code: unknown }, path: string): string {
+function problemOfSocket({ code, message }: SystemError, path: string): string {
   if (code === "EADDRINUSE") return `HOST: ${path} is in use, or is no socket`;
   // libuv reports a missing folder as EACCES too.
   if (code === "EACCES") return `HOST: the folder of ${path} is not there, or not this user's to write`;

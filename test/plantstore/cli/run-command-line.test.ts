@@ -135,6 +135,15 @@ test.each(["192.0.2.1", "plants.invalid"])(
   },
 );
 
+test("an address of another machine is a failure that names it before there are workers", async () => {
+  const environment = { DATABASE_URL: "postgres://127.0.0.1:1/plants", PLANTSTORE_TOKENS: "sixteen-characters" };
+  const { exitCode, err } = await run(["serve", "--workers", "2", "--port", "0", "--host", "192.0.2.1"], environment);
+  expect({ exitCode, err }).toEqual({
+    exitCode: 1,
+    err: ["plantstore: HOST: 192.0.2.1 is no address of this machine"],
+  });
+});
+
 const serveAt = (flags: readonly string[]): ReturnType<typeof run> =>
   run(["serve", "--database-url", "memory:", ...flags], {
     PLANTSTORE_TOKENS: "sixteen-characters",
