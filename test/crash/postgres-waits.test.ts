@@ -221,7 +221,7 @@ describe("a store", () => {
       const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
       const outcomes = [1n, 2n].map((id) => store.delete(id, deleteCall()));
       // The look comes after five seconds at most, on a connection of its own; the batches are given up after ten.
-      const connections = `SELECT count(*) FILTER (WHERE query LIKE '%probe%') AS looks, count(*) AS all
+      const connections = `SELECT count(*) FILTER (WHERE query LIKE 'BEGIN;%') AS looks, count(*) AS all
         FROM pg_stat_activity WHERE application_name = 'plantstore'`;
       await expect.poll(() => runSql(url, connections)).toEqual([{ looks: "1", all: "3" }]);
       expect(store.problem).toBeUndefined();

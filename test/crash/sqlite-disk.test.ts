@@ -158,7 +158,7 @@ describe("beside another process that holds the lock of the file for longer than
     // In the middle of the next try to write.
     await sleep(2_000);
     await thread.terminate();
-    expect(store.problem).toBe(`${file}: the storage thread has ended`);
+    await expect.poll(() => store.problem).toBe(`${file}: the storage thread has ended`);
     other.close();
     await sleep(1_500);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: away });

@@ -46,7 +46,7 @@ async function promtool(...args: readonly string[]): Promise<{ code: number | nu
 
 test("promtool finds nothing wrong with the scrape configuration and the rules", async () => {
   const { code, said } = await promtool("check", "config", join(deployed, "prometheus.yml"));
-  expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining("SUCCESS: 12 rules found") });
+  expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining("SUCCESS: 13 rules found") });
 });
 
 test("every alert comes when it should, and no other", async () => {
@@ -156,7 +156,7 @@ describe("a Prometheus", () => {
       const { data } = await prometheus.ask<RulesAnswer>("/api/v1/rules");
       return data.groups.flatMap(({ rules }) => rules.map(({ health, lastError }) => lastError ?? health));
     };
-    await expect.poll(healths).toEqual(Array(12).fill("ok"));
+    await expect.poll(healths).toEqual(Array(13).fill("ok"));
     const { data } = await prometheus.ask<AlertsAnswer>("/api/v1/alerts");
     expect(data.alerts.filter(({ state }) => state === "firing")).toEqual([]);
   });
