@@ -40,7 +40,7 @@ function parseSet(bytes: Uint8Array): FileDescriptorSet {
     return fromBinary(FileDescriptorSetSchema, bytes, { recursionLimit });
   } catch (error) {
     // Older releases of protobuf-es have no limit but the stack.
-    const isTooDeep = error instanceof RangeError || messageOf(error).includes("recursion depth");
+    const isTooDeep = /recursion depth|call stack/.test(messageOf(error));
     if (!isTooDeep) throw new NotADescriptorSet(messageOf(error), { cause: error });
     throw new Error(`messages are nested too deep: in a set they have ${recursionLimit} levels at most`, {
       cause: error,
