@@ -9,7 +9,7 @@ import type { Server } from "./server.ts";
  */
 export function refuse(
   exchange: Exchange,
-  protocol: Protocol,
+  protocol: Pick<Protocol, "refuse">,
   refusal: Refusal,
   report: (error: unknown, failure: Failure) => void,
 ): void {

@@ -283,7 +283,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   /** Ends a request that is not a call, and responds with an error. */
-  refuse(protocol: Protocol, refusal: Refusal): void {
+  refuse(protocol: Pick<Protocol, "refuse">, refusal: Refusal): void {
     const { error } = refusal;
     this.done = true;
     this.#reportError(error);

@@ -1,6 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../errors/index.ts";
-import type { HeaderFields } from "../carriers/index.ts";
+import { type HeaderFields, noBytes } from "../carriers/index.ts";
 import {
   type BodyTarget,
   type CallTarget,
@@ -36,8 +36,8 @@ export interface Unmatched {
   readonly kind: "unmatched";
   /** The protocol that the request looks like, in which a refusal of `admit` is written. */
   readonly protocol: Protocol;
-  /** The protocol that writes {@link refusal}. */
-  readonly responder: Protocol;
+  /** What writes {@link refusal}. */
+  readonly responder: Pick<Protocol, "refuse">;
   readonly refusal: Refusal;
   /** The RPC at this path, if only the method or the content type was wrong. */
   readonly rpc: Rpc | undefined;
@@ -168,8 +168,26 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc,
   const protocol = claimedBy(protocols, head);
   // A protocol in which this RPC is not served does not respond either.
   const isServed = [...protocol.targetsOf(rpc)].length > 0;
-  return { ...unmatched(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
+  const responder = isServed ? protocol : protocols.rest;
+  return { ...unmatched(protocol, error, rpc), responder: needsStatusOnly(protocols, head) ? statusOnly : responder };
 }
+
+/**
+ * Whether a wrong method or content type at the path of an RPC gets a status without a body. Clients of Connect and gRPC
+ * take JSON there for an error of their protocol, and Connect's conformance suite expects none, so bodies are for servers
+ * whose error record is configured, and for what looks like curl: no client of an RPC posts a form, or no content type.
+ */
+function needsStatusOnly(
+  { hasDefaultErrors }: Protocols,
+  { httpMethod, common: { contentType } }: RequestHead,
+): boolean {
+  const looksLikeCurl = httpMethod === "POST" && (contentType === null || curlHint(contentType) !== "");
+  return hasDefaultErrors && !looksLikeCurl;
+}
+
+const statusOnly: Pick<Protocol, "refuse"> = {
+  refuse: (exchange, { httpStatus, fields }) => exchange.answer(httpStatus, fields, noBytes),
+};
 
 function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
   const { protocols, httpMethods, onUnknownPath } = routes;
@@ -190,7 +208,8 @@ function methodNotAllowed(routes: Routes, head: RequestHead, rpc: Rpc | undefine
   if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), rpc };
   const error = problem("ERR_METHOD_NOT_ALLOWED", `${shownMethod(head)} is not allowed here`);
   // The error names no RPC, even where there is one at the path.
-  return { ...wrongMethod(routes, head, error, ["allow", allow]), rpc };
+  const refused = { ...wrongMethod(routes, head, error, ["allow", allow]), rpc };
+  return rpc !== undefined && needsStatusOnly(routes.protocols, head) ? { ...refused, responder: statusOnly } : refused;
 }
 
 /** Decides 501 (RFC 9110 §9.1), for a method that nothing here has, whatever the path. */

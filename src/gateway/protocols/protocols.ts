@@ -10,7 +10,13 @@ export function createProtocols(parts: ProtocolParts): Protocols {
   // In the order in which they are asked whether they claim a request: REST claims all that no other does.
   const byName: Readonly<Record<ProtocolName, Protocol>> = { "grpc-web": grpcWeb, grpc, connect, rest };
   const all = Object.values(byName);
-  return { all, rest, ofGet: all.find(hasTargetsOfGet), withPaths: all.filter(hasPaths) };
+  return {
+    all,
+    rest,
+    ofGet: all.find(hasTargetsOfGet),
+    withPaths: all.filter(hasPaths),
+    hasDefaultErrors: parts.writeErrorRecord.isDefault,
+  };
 }
 
 /** The protocols of a gateway. */
@@ -22,6 +28,8 @@ export interface Protocols {
   readonly ofGet: WithGet | undefined;
   /** Those that have paths of their own. */
   readonly withPaths: readonly WithPaths[];
+  /** Whether errors of REST have their default form. */
+  readonly hasDefaultErrors: boolean;
 }
 
 type WithGet = Protocol & Required<Pick<Protocol, "targetOfGet">>;

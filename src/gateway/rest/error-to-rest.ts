@@ -35,7 +35,11 @@ export interface ErrorResponse {
 }
 
 /** Writes the answer to a failed request. */
-export type ErrorRecordWriter = (error: ConnectError, failure: RestFailure) => ErrorResponse;
+export interface ErrorRecordWriter {
+  (error: ConnectError, failure: RestFailure): ErrorResponse;
+  /** Whether errors have the standard form because there is no policy. */
+  readonly isDefault: boolean;
+}
 
 /**
  * Returns the types that details of errors may have: those of `registry`, and those of google/rpc/error_details.proto,
@@ -58,10 +62,11 @@ export function createErrorRecordWriter(policy?: ErrorRecordPolicy, registry?: R
   const options: JsonStyle = { registry: withDetailTypes(registry), codegen: false };
   const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({ httpStatus, body: toStatusJson(error, options) });
   const recordOf = policy ?? standard;
-  return (error, failure) => {
+  const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
     const { httpStatus, body, contentType = "application/json" } = recordOf(error, failure);
     return { httpStatus, contentType, body: toUtf8(JSON.stringify(body)) };
   };
+  return Object.assign(write, { isDefault: policy === undefined });
 }
 
 /** Returns the HTTP status of an error: the one of its identifier, which may be more exact, or else that of its code. */

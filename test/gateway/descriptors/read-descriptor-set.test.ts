@@ -288,7 +288,10 @@ describe("a definition is refused", () => {
     for (let level = 0; level < levels; level += 1) wrap(0x1a);
     wrap(0x22);
     wrap(0x0a);
-    expect(() => readDescriptorSet(Buffer.concat(pieces))).toThrow("messages are nested too deep");
+    expect(() => readDescriptorSet(Buffer.concat(pieces))).toThrow(
+      // Older releases of protobuf-es read what fits their stack, and then the file lacks a name.
+      /^(?:messages are nested too deep|a file has no name)/,
+    );
   });
 });
 
