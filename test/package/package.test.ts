@@ -159,7 +159,8 @@ test("the gateway loads nothing of what has an entry of its own", () => {
   const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/index.js")]);
   for (const file of files) {
     const text = readFileSync(file, "utf8");
-    expect(text, file).not.toMatch(
+    // Comments may name what the module does not load.
+    expect(text.replaceAll(/\/\*.*?\*\//gs, ""), file).not.toMatch(
       /(?:checkCommand|create(?:DocsPage|HealthService|MetricsEndpoint|Proxy|ReflectionService|Tracing))\b/,
     );
     for (const [, name = ""] of text.matchAll(/^(?:import|export) [^;]*?"(\.[^"]+)";/gm))
