@@ -168,21 +168,20 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc,
   const protocol = claimedBy(protocols, head);
   // A protocol in which this RPC is not served does not respond either.
   const isServed = [...protocol.targetsOf(rpc)].length > 0;
-  const responder = isServed ? protocol : protocols.rest;
-  return { ...unmatched(protocol, error, rpc), responder: needsStatusOnly(protocols, head) ? statusOnly : responder };
+  const refused = { ...unmatched(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
+  return atRpcPath(protocols, head, refused);
 }
 
 /**
- * Whether a wrong method or content type at the path of an RPC gets a status without a body. Clients of Connect and gRPC
- * take JSON there for an error of their protocol, and Connect's conformance suite expects none, so bodies are for servers
- * whose error record is configured, and for what looks like curl: no client of an RPC posts a form, or no content type.
+ * Returns the refusal of a wrong method or content type at the path of an RPC: perhaps a status without a body. Clients of
+ * Connect and gRPC take JSON there for an error of their protocol, and Connect's conformance suite expects none, so bodies
+ * are for servers whose error record is configured, and for what looks like curl: no client of an RPC posts a form, or no
+ * content type.
  */
-function needsStatusOnly(
-  { hasDefaultErrors }: Protocols,
-  { httpMethod, common: { contentType } }: RequestHead,
-): boolean {
-  const looksLikeCurl = httpMethod === "POST" && (contentType === null || curlHint(contentType) !== "");
-  return hasDefaultErrors && !looksLikeCurl;
+function atRpcPath({ hasDefaultErrors }: Protocols, head: RequestHead, refused: Unmatched): Unmatched {
+  const { contentType } = head.common;
+  const looksLikeCurl = head.httpMethod === "POST" && (contentType === null || curlHint(contentType) !== "");
+  return hasDefaultErrors && !looksLikeCurl ? { ...refused, responder: statusOnly } : refused;
 }
 
 const statusOnly: Pick<Protocol, "refuse"> = {
@@ -191,8 +190,8 @@ const statusOnly: Pick<Protocol, "refuse"> = {
 
 function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
   const { protocols, httpMethods, onUnknownPath } = routes;
-  const protocol = claimedBy(protocols, head);
   if (!httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), unknown: true };
+  const protocol = claimedBy(protocols, head);
   const unavailable = onUnknownPath?.(path);
   if (unavailable !== undefined) return { ...unmatched(protocol, unavailable), unknown: true };
   // To gRPC and Connect, an RPC that does not exist is unimplemented.
@@ -209,7 +208,7 @@ function methodNotAllowed(routes: Routes, head: RequestHead, rpc: Rpc | undefine
   const error = problem("ERR_METHOD_NOT_ALLOWED", `${shownMethod(head)} is not allowed here`);
   // The error names no RPC, even where there is one at the path.
   const refused = { ...wrongMethod(routes, head, error, ["allow", allow]), rpc };
-  return rpc !== undefined && needsStatusOnly(routes.protocols, head) ? { ...refused, responder: statusOnly } : refused;
+  return rpc === undefined ? refused : atRpcPath(routes.protocols, head, refused);
 }
 
 /** Decides 501 (RFC 9110 §9.1), for a method that nothing here has, whatever the path. */
