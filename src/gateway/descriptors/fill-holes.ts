@@ -8,7 +8,7 @@ import type {
 import { clipped } from "../errors/index.ts";
 import { knownFile } from "./known-files.ts";
 import { sortFiles } from "./sort-files.ts";
-import { distinctFiles } from "./validate-files.ts";
+import { joined } from "./validate-files.ts";
 
 /** Files of which each type that they name is in one of them, and each after those that it needs. */
 interface FilledFiles {
@@ -25,10 +25,11 @@ interface FilledFiles {
  * are unknown fields of descriptor.proto, and do not matter. Servers in C++, Java and Python leave out the JSON names of
  * fields, which follow from the others.
  *
+ * @param given - files of different names
  * @throws Error for files that import each other
  */
 export function fillHoles(given: readonly FileDescriptorProto[]): FilledFiles {
-  const files = new Map([...distinctFiles(given)].map((file) => [file.name, file]));
+  const files = new Map(given.map((file) => [file.name, file]));
   // Iterating over a map includes what is added to it meanwhile.
   for (const [, { dependency }] of files) {
     for (const name of dependency) {
@@ -144,10 +145,6 @@ function changed<Changed extends object>(message: Changed, changes: Partial<Chan
   const prototype: object | null = Object.getPrototypeOf(message);
   const copy: Changed = Object.create(prototype);
   return Object.assign(copy, message, changes);
-}
-
-function joined(scope: string, name: string): string {
-  return scope === "" ? name : `${scope}.${name}`;
 }
 
 /** Returns a type name without the dot that says that it is a full one. */

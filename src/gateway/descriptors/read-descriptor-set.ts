@@ -2,7 +2,7 @@ import { createFileRegistry, type DescService, type FileRegistry, fromBinary } f
 import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { messageOf } from "../errors/index.ts";
 import { fillHoles } from "./fill-holes.ts";
-import { validateFiles } from "./validate-files.ts";
+import { distinctFiles, validateFiles } from "./validate-files.ts";
 
 /** The services of a set that can be served, and all types that were described with them. */
 export interface DescribedServices {
@@ -25,7 +25,7 @@ const recursionLimit = 100;
  * @throws NotADescriptorSet for bytes that are none; Error that says what is wrong with the definition
  */
 export function readDescriptorSet(bytes: Uint8Array): DescribedServices {
-  const files = parseSet(bytes).file;
+  const files = distinctFiles(parseSet(bytes).file);
   validateFiles(files);
   const { set, omitted } = fillHoles(files);
   const types = createFileRegistry(set);

@@ -23,18 +23,19 @@ const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * Checks what protoc guarantees of its files, as others may have made these: that names are identifiers, and that names
  * of types, and names and numbers of fields, are there once.
  *
+ * @param files - as {@link distinctFiles} returns them
  * @throws Error that names the first that is wrong
  */
 export function validateFiles(files: readonly FileDescriptorProto[]): void {
   const types = new Set<string>();
   const addType = (scope: string, name: string): string => {
     requireIdentifier(name);
-    const typeName = scope === "" ? name : `${scope}.${name}`;
+    const typeName = joined(scope, name);
     if (types.has(typeName)) throw new Error(`${clipped(typeName)} is defined twice`);
     types.add(typeName);
     return typeName;
   };
-  for (const file of distinctFiles(files)) {
+  for (const file of files) {
     if (file.package !== "") file.package.split(".").forEach(requireIdentifier);
     // Iterating over an array includes what is added to it meanwhile.
     const messages = file.messageType.map((message) => ({ message, scope: file.package }));
@@ -57,8 +58,13 @@ export function validateFiles(files: readonly FileDescriptorProto[]): void {
   }
 }
 
+/** Returns the full name of a type in a scope, which is a package or another type. */
+export function joined(scope: string, name: string): string {
+  return scope === "" ? name : `${scope}.${name}`;
+}
+
 /** Returns each file once. @throws Error for two different files of one name, or a file without one */
-export function distinctFiles(files: readonly FileDescriptorProto[]): Iterable<FileDescriptorProto> {
+export function distinctFiles(files: readonly FileDescriptorProto[]): readonly FileDescriptorProto[] {
   const byName = new Map<string, FileDescriptorProto>();
   for (const file of files) {
     const before = byName.get(file.name);
@@ -68,7 +74,7 @@ export function distinctFiles(files: readonly FileDescriptorProto[]): Iterable<F
     }
     byName.set(file.name, file);
   }
-  return byName.values();
+  return [...byName.values()];
 }
 
 function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProto, typeName: string): void {
