@@ -31,6 +31,14 @@ const cut =
 
 const plants = { first: 1n, last: 2_000n };
 
+/** Creates a store in a folder, and `other.db`, a copy of it. Returns the path of the store. */
+function createStore(folder: TempFolder): string {
+  const file = folder.file("plants.db");
+  openDatabase({ file, plantsWhenCreated: plants }).close();
+  copyFileSync(file, folder.file("other.db"));
+  return file;
+}
+
 /** What is done to a file, of which `other` is a copy of before, or to its log. All keep their inodes. */
 const changes: readonly { name: string; change: (file: string, other: string) => void; problem: string }[] = [
   { name: "its log is truncated to nothing", change: (file) => truncateSync(`${file}-wal`), problem: cut },
@@ -71,9 +79,7 @@ function batchOf(id: bigint): DeleteBatch {
 describe("a store whose file is changed in place", () => {
   test.each(changes)("acknowledges no further deletion once $name", async ({ change, problem }) => {
     using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    openDatabase({ file, plantsWhenCreated: plants }).close();
-    copyFileSync(file, folder.file("other.db"));
+    const file = createStore(folder);
     const store = await openSqliteStore({ file });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     change(file, folder.file("other.db"));
@@ -90,9 +96,7 @@ describe("a store whose file is changed in place", () => {
 
   test.each(changes)("says that an outcome is unknown when $name between a commit and its answer", (row) => {
     using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    openDatabase({ file, plantsWhenCreated: plants }).close();
-    copyFileSync(file, folder.file("other.db"));
+    const file = createStore(folder);
     const db = openDatabase({ file });
     const identity = new FileIdentity(file, db);
     const deleteWherever = prepareDeleteBatch(db);
@@ -113,9 +117,7 @@ describe("a store whose file is changed in place", () => {
     "notices that $0 just before a commit",
     (name) => {
       using folder = createTempFolder();
-      const file = folder.file("plants.db");
-      openDatabase({ file, plantsWhenCreated: plants }).close();
-      copyFileSync(file, folder.file("other.db"));
+      const file = createStore(folder);
       const db = openDatabase({ file });
       const identity = new FileIdentity(file, db);
       const deleteWherever = prepareDeleteBatch(db);
@@ -133,9 +135,7 @@ describe("a store whose file is changed in place", () => {
 
 /** A file that is open and watched, and another connection to it. */
 function watch(folder: TempFolder) {
-  const file = folder.file("plants.db");
-  openDatabase({ file, plantsWhenCreated: plants }).close();
-  copyFileSync(file, folder.file("other.db"));
+  const file = createStore(folder);
   const db = openDatabase({ file });
   const identity = new FileIdentity(file, db);
   const other = new DatabaseSync(file);
