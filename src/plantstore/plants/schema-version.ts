@@ -1,3 +1,5 @@
+import { StoreOpenError } from "./store-open-error.ts";
+
 /** The schema that a store has. */
 export interface SchemaVersion {
   /** Counts the steps that have led to it; 0 where there is no store yet. */
@@ -44,4 +46,15 @@ export function schemaProblem({ version, oldestServer }: SchemaVersion, own: num
     `its schema has version ${version}, which requires a release of schema version ${oldest} or newer, ` +
     `and this release has schema version ${own}: use a newer release`
   );
+}
+
+/**
+ * Checks that a release can use the schema of a store.
+ *
+ * @param own - the schema version of the release
+ * @throws StoreOpenError that says why it cannot, and what to do
+ */
+export function demandUsableSchema(found: SchemaVersion, own: number): void {
+  const problem = schemaProblem(found, own);
+  if (problem !== undefined) throw new StoreOpenError(problem);
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { noSchema, schemaAfter, schemaProblem, type SchemaVersion } from "../schema-version.ts";
+import { demandUsableSchema, noSchema, schemaAfter, type SchemaVersion } from "../schema-version.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { type Migration, migrations, ownSchema, tablesSql } from "./migrations.ts";
 import { runInTransaction } from "./transaction.ts";
@@ -71,8 +71,7 @@ function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
  * @throws StoreOpenError when it cannot, or the file belongs to another program
  */
 export function demandUsable(db: DatabaseSync, own: number = ownSchema.version): void {
-  const problem = schemaProblem(versionOf(db), own);
-  if (problem !== undefined) throw new StoreOpenError(problem);
+  demandUsableSchema(versionOf(db), own);
 }
 
 /**

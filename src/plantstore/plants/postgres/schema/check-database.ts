@@ -1,4 +1,4 @@
-import { noSchema, schemaProblem, type SchemaVersion } from "../../schema-version.ts";
+import { demandUsableSchema, noSchema, type SchemaVersion } from "../../schema-version.ts";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
@@ -18,18 +18,7 @@ export async function checkDatabase(
 ): Promise<void> {
   const found = await versionOf(session, schema);
   if (access === "write") await checkSettings(session, schema);
-  demandUsable(found, ownSchema);
-}
-
-/**
- * Checks that a release can use a schema.
- *
- * @param own - the schema of the release
- * @throws StoreOpenError when not
- */
-export function demandUsable(found: SchemaVersion, own: SchemaVersion): void {
-  const problem = schemaProblem(found, own.version);
-  if (problem !== undefined) throw new StoreOpenError(problem);
+  demandUsableSchema(found, ownSchema.version);
 }
 
 // The rights that the statements of deletions, of retries and of retention need. The functions are there if records are

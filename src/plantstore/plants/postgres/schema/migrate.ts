@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { schemaAfter, type SchemaVersion } from "../../schema-version.ts";
+import { demandUsableSchema, schemaAfter, type SchemaVersion } from "../../schema-version.ts";
 import { isCitus } from "../citus/distribute.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
 import type { Session } from "../server/session.ts";
 import { buildIndex, endTransactionTimeout, type OnWaiting, runBesideServers, runLocking } from "./beside-servers.ts";
 import { isPostgres } from "./by-day.ts";
-import { checkSettings, demandUsable, versionOf } from "./check-database.ts";
+import { checkSettings, versionOf } from "./check-database.ts";
 import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 import { tablesSql } from "./tables.ts";
@@ -42,7 +42,7 @@ export async function migrate(sessions: Migrating, onWaiting?: OnWaiting): Promi
     await checkSettings(session, schema);
     return await versionOf(session, schema);
   });
-  demandUsable(to, schemaAfter(steps));
+  demandUsableSchema(to, schemaAfter(steps).version);
   return { from: from.version, to: to.version };
 }
 
