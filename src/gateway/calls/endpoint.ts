@@ -1,7 +1,7 @@
 import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
 import { type Exchange, type HeaderReader, noBytes, type Peer, planBody } from "../carriers/index.ts";
 import { problem, withCode } from "../errors/index.ts";
-import { nearestName } from "../options/index.ts";
+import { findMisspelled } from "../options/index.ts";
 import { httpError, messageTooLarge } from "../protocols/index.ts";
 import type { RequestView } from "./hooks.ts";
 
@@ -72,15 +72,12 @@ const endpointNames: Readonly<Record<keyof Endpoint, true>> = {
  * @throws TypeError that names both
  */
 export function refuseMisspelledEndpoint(endpoint: Endpoint): void {
-  const missing = Object.keys(endpointNames).filter((name) => !(name in endpoint));
-  for (const name of Object.keys(endpoint)) {
-    const meant = name in endpointNames ? undefined : nearestName(name, missing);
-    if (meant === undefined) continue;
-    throw withCode(
-      new TypeError(`unknown option "${name}" of the endpoint ${endpoint.path}: did you mean "${meant}"?`),
-      "ERR_OPTIONS",
-    );
-  }
+  const known = Object.keys(endpointNames);
+  const missing = known.filter((name) => !(name in endpoint));
+  const found = findMisspelled(Object.keys(endpoint), known, missing);
+  if (found === undefined) return;
+  const message = `unknown option "${found.name}" of the endpoint ${endpoint.path}: did you mean "${found.meant}"?`;
+  throw withCode(new TypeError(message), "ERR_OPTIONS");
 }
 
 /** Returns the methods that an endpoint answers, sorted as in `Allow`. */

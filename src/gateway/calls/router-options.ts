@@ -2,7 +2,7 @@ import type { BinaryReadOptions, BinaryWriteOptions, DescService } from "@bufbui
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import { withCode } from "../errors/index.ts";
 import { jsonOptionNames } from "../json/index.ts";
-import { nearestName, type OptionNames } from "../options/index.ts";
+import { findMisspelled, type OptionNames } from "../options/index.ts";
 
 const binaryOptionNames: OptionNames<Partial<BinaryReadOptions & BinaryWriteOptions>> = {
   readUnknownFields: true,
@@ -41,12 +41,10 @@ export function refuseMisspelledHandlers(service: DescService, implementation: o
   const rpcs = service.methods.map(({ localName }) => localName);
   const methods = methodNamesOf(implementation);
   const missing = rpcs.filter((name) => !methods.has(name));
-  for (const name of methods) {
-    const meant = rpcs.includes(name) ? undefined : nearestName(name, missing, lettersPerEdit);
-    if (meant === undefined) continue;
-    const problem = `the service ${service.typeName} has no RPC "${name}": did you mean "${meant}"?`;
-    throw withCode(new TypeError(problem), "ERR_OPTIONS");
-  }
+  const found = findMisspelled(methods, rpcs, missing, lettersPerEdit);
+  if (found === undefined) return;
+  const problem = `the service ${service.typeName} has no RPC "${found.name}": did you mean "${found.meant}"?`;
+  throw withCode(new TypeError(problem), "ERR_OPTIONS");
 }
 
 /** Returns the names of an object's methods, those of its classes among them. Getters are not called. */

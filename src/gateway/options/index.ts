@@ -3,5 +3,5 @@
  * names that it does not know: in JavaScript no compiler does, and a limit or a check with a misspelled name would be
  * off without a word.
  */
-export { nearestName } from "./nearest-name.ts";
+export { findMisspelled, nearestName } from "./nearest-name.ts";
 export { type OptionNames, refuseUnknownOptions, required } from "./option-names.ts";

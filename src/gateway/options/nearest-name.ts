@@ -13,6 +13,32 @@ export function nearestName(misspelt: string, names: readonly string[], lettersP
   return nearest.name;
 }
 
+/** A name that is most likely another one in another spelling. */
+interface MisspelledName {
+  readonly name: string;
+  readonly meant: string;
+}
+
+/**
+ * Finds a name of an object that may have names of its own, but most likely means one that it lacks.
+ *
+ * @param known - the names that are known: those among `names` are fine
+ * @param missing - those of the known names that the object lacks
+ * @param lettersPerEdit - as in {@link nearestName}
+ */
+export function findMisspelled(
+  names: Iterable<string>,
+  known: readonly string[],
+  missing: readonly string[],
+  lettersPerEdit?: number,
+): MisspelledName | undefined {
+  for (const name of names) {
+    const meant = known.includes(name) ? undefined : nearestName(name, missing, lettersPerEdit);
+    if (meant !== undefined) return { name, meant };
+  }
+  return undefined;
+}
+
 // A variable has no reason to be longer, and the work grows with the square.
 // No test can tell: one letter more or less changes no guess.
 const comparedLengthMax = 64;
