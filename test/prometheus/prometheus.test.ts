@@ -1,37 +1,28 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
 import { compileCache, projectFolder } from "../support/process/child-program.ts";
 import { type CommandLine, startCommandLine, startProgram } from "../support/process/command-line.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
+import {
+  deployedFolder,
+  type Prometheus,
+  type QueryAnswer,
+  startPrometheus,
+  withShortTimes,
+} from "../support/telemetry/prometheus.ts";
 
 // A real Prometheus with the files of deploy/prometheus, beside a server under load.
 
-const deployed = join(projectFolder, "deploy/prometheus");
 const token = "token-of-the-prometheus-test";
 
 // The parts of Prometheus' answers, and of a dashboard, that are looked at.
-
-interface QueryAnswer {
-  readonly status: string;
-  readonly error?: string;
-  readonly data: { readonly result: readonly { readonly value: readonly [number, string] }[] };
-}
 
 interface RulesAnswer {
   readonly data: {
     readonly groups: readonly { readonly rules: readonly { readonly health: string; readonly lastError?: string }[] }[];
   };
-}
-
-interface AlertsAnswer {
-  readonly data: { readonly alerts: readonly Alert[] };
-}
-
-interface Alert {
-  readonly state: string;
-  readonly labels: Readonly<Record<string, string>>;
 }
 
 interface Dashboard {
@@ -45,54 +36,13 @@ async function promtool(...args: readonly string[]): Promise<{ code: number | nu
 }
 
 test("promtool finds nothing wrong with the scrape configuration and the rules", async () => {
-  const { code, said } = await promtool("check", "config", join(deployed, "prometheus.yml"));
+  const { code, said } = await promtool("check", "config", join(deployedFolder, "prometheus.yml"));
   expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining("SUCCESS: 13 rules found") });
 });
 
 test("every alert comes when it should, and no other", async () => {
   expect(await promtool("test", "rules", "alerts-test.yml")).toMatchObject({ code: 0 });
 });
-
-/** A running Prometheus. */
-interface Prometheus extends AsyncDisposable {
-  ask<Answer>(path: string): Promise<Answer>;
-  /** The value of the first series of a query; NaN if there is none. */
-  valueOf(query: string): Promise<number>;
-}
-
-/** Starts a Prometheus that scrapes every second. @param change - makes other rules of those of deploy/prometheus */
-async function startPrometheus(
-  targets: readonly string[],
-  change: (rules: string) => string = (rules) => rules,
-): Promise<Prometheus> {
-  const folder = createTempFolder();
-  const configuration = readFileSync(join(deployed, "prometheus.yml"), "utf8")
-    .replace('"127.0.0.1:9464"', targets.map((target) => JSON.stringify(target)).join())
-    .replaceAll("15s", "1s");
-  writeFileSync(folder.file("prometheus.yml"), configuration);
-  writeFileSync(folder.file("alerts.yml"), change(readFileSync(join(deployed, "alerts.yml"), "utf8")));
-  mkdirSync(folder.file("data"));
-  const program = startProgram(
-    "prometheus",
-    ["--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:0"],
-    folder.path,
-  );
-  const [, listening = ""] = await program.find(/Listening on"? address=(\S+)/);
-  const ask = async <Answer>(path: string): Promise<Answer> =>
-    JSON.parse(await (await fetch(`http://${listening}${path}`)).text());
-  return {
-    ask,
-    valueOf: async (query) => {
-      const { data, status } = await ask<QueryAnswer>(`/api/v1/query?query=${encodeURIComponent(query)}`);
-      expect(status).toBe("success");
-      return Number(data.result[0]?.value[1] ?? Number.NaN);
-    },
-    [Symbol.asyncDispose]: async () => {
-      await program[Symbol.asyncDispose]();
-      folder[Symbol.dispose]();
-    },
-  };
-}
 
 const serving = {
   PORT: "0",
@@ -157,12 +107,11 @@ describe("a Prometheus", () => {
       return data.groups.flatMap(({ rules }) => rules.map(({ health, lastError }) => lastError ?? health));
     };
     await expect.poll(healths).toEqual(Array(13).fill("ok"));
-    const { data } = await prometheus.ask<AlertsAnswer>("/api/v1/alerts");
-    expect(data.alerts.filter(({ state }) => state === "firing")).toEqual([]);
+    expect(await prometheus.firing()).toEqual([]);
   });
 
   test("understands every query of the dashboard", async () => {
-    const { panels }: Dashboard = JSON.parse(readFileSync(join(deployed, "grafana-dashboard.json"), "utf8"));
+    const { panels }: Dashboard = JSON.parse(readFileSync(join(deployedFolder, "grafana-dashboard.json"), "utf8"));
     const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
     expect(queries.length).toBeGreaterThan(20);
     for (const query of queries) {
@@ -235,10 +184,7 @@ test.each<{ name: string; start: () => Outage | Promise<Outage> }>([
   async ({ start }) => {
     await using outage = await start();
     const { calls, metrics } = await addressesOf(outage.server);
-    // Ten seconds instead of minutes.
-    await using prometheus = await startPrometheus([metrics], (rules) =>
-      rules.replaceAll("for: 5m", "for: 2s").replaceAll("5m", "10s"),
-    );
+    await using prometheus = await startPrometheus([metrics], withShortTimes);
     const end = new AbortController();
     const load = Array.from({ length: 10 }, () => deletePlants(calls, end.signal, () => token));
     const series = "http_server_request_duration_seconds_count";
@@ -247,11 +193,9 @@ test.each<{ name: string; start: () => Outage | Promise<Outage> }>([
     await outage.begin();
     const failing = `sum(rate(${series}{error_type="unavailable"}[10s])) / sum(rate(${series}[10s]))`;
     await expect.poll(() => prometheus.valueOf(failing), { timeout: 60_000 }).toBeGreaterThan(0.99);
-    const isPaged = async (): Promise<boolean> => {
-      const { data } = await prometheus.ask<AlertsAnswer>("/api/v1/alerts");
-      return data.alerts.some(({ state, labels }) => state === "firing" && labels["alertname"] === "PlantstoreErrors");
-    };
-    await expect.poll(isPaged, { timeout: 60_000 }).toBe(true);
+    const paged = async (): Promise<readonly unknown[]> =>
+      (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
+    await expect.poll(paged, { timeout: 60_000 }).toContain("PlantstoreErrors");
     end.abort();
     await Promise.all(load);
   },
