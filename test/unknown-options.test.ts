@@ -146,6 +146,7 @@ const others: Readonly<Record<string, string>> = {
   GatewayLoad: "of a gateway",
   MeasuredReadiness: "may be of any class",
   MeasuredUpstream: "is an upstream",
+  MeasuredProxy: "is a proxy",
   FileReload: "of a verifier",
   OperatorLog: "may be of any class",
   PlantStore: "may be of any class",

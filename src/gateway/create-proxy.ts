@@ -14,6 +14,7 @@ import { createMethodCodecs, type UnaryRpc } from "./protocols/index.ts";
 import {
   createServerCodecs,
   type Described,
+  type DescriptorReload,
   OpenUpstream,
   type ProxiedUpstream,
   proxiedUpstreamNames,
@@ -24,6 +25,7 @@ import {
 } from "./proxy/index.ts";
 
 export type {
+  DescriptorReload,
   DescriptorSource,
   ForwardRules,
   OpaqueMessage,
@@ -47,7 +49,10 @@ export interface ProxyOptions extends Omit<GatewayOptions, "routes"> {
   readonly upstreams: readonly ProxiedUpstream[];
   /** Registers services that this process serves itself, such as its health. */
   readonly routes?: GatewayOptions["routes"];
-  /** Called after each reload that has changed something or found problems, also of those that nobody has asked for. */
+  /**
+   * Called after each reload that has changed something, found problems, or found that those of the last one are gone,
+   * also of those that nobody has asked for.
+   */
   readonly onReload?: (report: ReloadReport) => void;
 }
 
@@ -67,10 +72,10 @@ export interface ProxyGateway extends Gateway {
   /** The descriptor sets in use, one for each upstream in their order: comments are in them too. */
   readonly descriptorSets: readonly Uint8Array[];
   /**
-   * Why the descriptors of each upstream could not be read the last time, `undefined` if they could. Those of one that
-   * was never read are empty: its services are not known, and calls of unknown paths fail with `Unavailable`.
+   * How the descriptors of each upstream were read the last time, in their order. While those of one were never read, its
+   * services are not known, and calls of unknown paths fail with `Unavailable`.
    */
-  readonly descriptorProblems: readonly (string | undefined)[];
+  readonly descriptorReloads: readonly DescriptorReload[];
   /**
    * Reads the descriptors again, checks them as at the start, and puts them in use all at once; calls in flight go on by
    * the old ones. Never rejects: with problems, everything stays as it was, or the upstreams of several that could not be
@@ -160,8 +165,8 @@ function openProxy(
     get descriptorSets() {
       return table.descriptorSets;
     },
-    get descriptorProblems() {
-      return table.problems;
+    get descriptorReloads() {
+      return table.reloads;
     },
     reload: () => table.reload(),
   };

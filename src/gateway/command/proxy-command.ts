@@ -8,6 +8,7 @@ import { createGateway, type Gateway } from "../index.ts";
 import {
   createMetricsEndpoint,
   createRequestMetrics,
+  measureDescriptors,
   measureGateway,
   measureReadiness,
   measureUpstreams,
@@ -18,6 +19,7 @@ import { createUpstream, type Upstream } from "../upstreams/index.ts";
 import { causesOf, FailureLog } from "./failure-log.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
 import { type ProxySettings, readProxySettings, usage } from "./proxy-settings.ts";
+import { ReloadLog } from "./reload-log.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
 
@@ -52,6 +54,7 @@ class ProxyServer {
   readonly #readiness: Readiness;
   readonly #docs: ProxyDocs | undefined;
   readonly #log: FailureLog;
+  readonly #reloads: ReloadLog;
   #proxy: ProxyGateway | undefined;
 
   /** @throws InputProblem for an address, or for certificates that cannot be used */
@@ -59,6 +62,7 @@ class ProxyServer {
     this.#settings = settings;
     this.#terminal = terminal;
     this.#log = new FailureLog(terminal);
+    this.#reloads = new ReloadLog(this.#log);
     const upstreams = settings.upstreams.map((name) => ({ name, upstream: openUpstream(name, settings) }));
     this.#upstreams = upstreams.map(({ upstream }) => upstream);
     measureUpstreams(this.#metrics, upstreams);
@@ -85,8 +89,12 @@ class ProxyServer {
   #eachUpstream(): Readonly<Record<string, ServerPart>> {
     const { upstreams: names, requiresAll } = this.#settings;
     if (names.length < 2) return {};
-    const problemOf = (at: number): string | undefined =>
-      this.#proxy?.descriptorProblems[at] ?? (this.#upstreams[at]?.ready === false ? "cannot be reached" : undefined);
+    const problemOf = (at: number): string | undefined => {
+      const { problem, lastSuccessMs } = this.#proxy?.descriptorReloads[at] ?? {};
+      // With the descriptors before it serves all the same.
+      if (problem !== undefined && lastSuccessMs === undefined) return problem;
+      return this.#upstreams[at]?.ready === false ? "cannot be reached" : undefined;
+    };
     const parts = names.map((name, at): [string, ServerPart] => [
       `upstream ${name}`,
       {
@@ -123,6 +131,7 @@ class ProxyServer {
       const upstreams = this.#upstreams.map((upstream) => upstream.drain(0));
       // No test can tell: the process ends with the last of them, whoever waits.
       await Promise.all([this.#proxy?.close(), admin?.close(), ...upstreams]);
+      this.#reloads.close();
     }
   }
 
@@ -185,6 +194,7 @@ class ProxyServer {
   async #listen(proxy: ProxyGateway): Promise<void> {
     const { host, port, readTls } = this.#settings;
     measureGateway(this.#metrics, proxy);
+    measureDescriptors(this.#metrics, this.#settings.upstreams, proxy);
     measureReadiness(this.#metrics, this.#readiness);
     const at = await proxy.listen({ host, port, ...(readTls && { tls: readTls() }) });
     const names = proxy.services.map(({ typeName }) => typeName).join(", ");
@@ -202,9 +212,11 @@ class ProxyServer {
     }
   }
 
-  #reloaded({ added, removed, problems }: ReloadReport): void {
-    if (problems.length > 0) this.#log.write(`the descriptors stay as they were: ${problems.join("; ")}`);
-    if (problems.length > 0 && added.length + removed.length === 0) return;
+  #reloaded({ isChanged, added, removed, problems }: ReloadReport): void {
+    const isRefused = problems.length > 0;
+    this.#reloads.note(isRefused ? `the descriptors stay as they were: ${problems.join("; ")}` : undefined);
+    if (!isChanged && !isRefused) this.#terminal.print("the descriptors are those in use again");
+    if (!isChanged) return;
     if (this.#proxy !== undefined) {
       this.#complainOfHoles(this.#proxy);
       this.#complainOfRules(this.#proxy);
@@ -215,9 +227,9 @@ class ProxyServer {
   }
 
   /** Names the upstreams whose descriptors could not be read yet. */
-  #complainOfMissing({ descriptorProblems }: ProxyGateway): void {
+  #complainOfMissing({ descriptorReloads }: ProxyGateway): void {
     for (const [at, name] of this.#settings.upstreams.entries()) {
-      const problem = descriptorProblems[at];
+      const problem = descriptorReloads[at]?.problem;
       if (problem !== undefined) this.#log.write(`serves without ${name}: ${problem}`);
     }
   }
@@ -243,7 +255,7 @@ class ProxyServer {
     const services = proxy.services.map(({ typeName }) => `  ${typeName}`);
     const listed = bindings.map((binding) => `  ${describeBinding(binding)}`);
     this.#terminal.print(["It would serve:", ...services, "", "and over REST:", ...listed].join("\n"));
-    return proxy.descriptorProblems.every((problem) => problem === undefined) ? 0 : 1;
+    return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
 }
 

@@ -95,6 +95,44 @@ export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredU
   );
 }
 
+/** A proxy whose reloads are measured, as `createProxy` of `@plantstore/gateway/proxy` returns it. */
+export interface MeasuredProxy {
+  /** How the descriptors of each upstream were read the last time. */
+  readonly descriptorReloads: readonly {
+    readonly problem: string | undefined;
+    readonly lastSuccessMs: number | undefined;
+  }[];
+}
+
+/**
+ * Adds gauges that say whether the descriptors of each upstream were read and used the last time, and when they last were.
+ *
+ * @param upstreams - the label `upstream` of each upstream, in the order of the proxy
+ */
+export function measureDescriptors(metrics: Metrics, upstreams: readonly string[], proxy: MeasuredProxy): void {
+  const reloads = () => upstreams.map((upstream, at) => ({ upstream, ...proxy.descriptorReloads[at] }));
+  metrics.gauge(
+    {
+      name: "gateway.descriptors.reload.successful",
+      unit: "",
+      description: "1 while the descriptors that were last read of an upstream are in use, else 0",
+    },
+    () =>
+      reloads().map(({ upstream, problem }) => ({ attributes: { upstream }, value: problem === undefined ? 1 : 0 })),
+  );
+  metrics.gauge(
+    {
+      name: "gateway.descriptors.reload.last_success",
+      unit: "s",
+      description: "When the descriptors of an upstream were last read and used, since 1970",
+    },
+    () =>
+      reloads().flatMap(({ upstream, lastSuccessMs }) =>
+        lastSuccessMs === undefined ? [] : [{ attributes: { upstream }, value: lastSuccessMs / 1_000 }],
+      ),
+  );
+}
+
 /** Adds gauges that say whether the server is ready, and whether it drains. */
 export function measureReadiness(metrics: Metrics, readiness: MeasuredReadiness): void {
   metrics.gauge({ name: "gateway.ready", unit: "", description: "1 while calls may be sent here, else 0" }, () =>

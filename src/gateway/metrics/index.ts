@@ -4,8 +4,10 @@
  */
 export {
   type MeasuredGateway,
+  type MeasuredProxy,
   type MeasuredReadiness,
   type MeasuredUpstream,
+  measureDescriptors,
   measureGateway,
   measureReadiness,
   measureUpstreams,

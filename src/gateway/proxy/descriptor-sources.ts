@@ -100,16 +100,14 @@ function fileSource(path: string, everyMs: number): DescriptorSource {
   let taken = "";
   return {
     read: async () => {
-      const { size, fingerprint } = await look(path);
-      taken = fingerprint;
-      return await readWhole(path, size);
+      taken = await fingerprintOf(path);
+      return await readWhole(path);
     },
     watch: (changed) => {
       let before = taken;
       return every(everyMs, async () => {
-        // A file that is missing is about to be replaced.
-        const { fingerprint } = await look(path).catch(() => ({ fingerprint: taken }));
-        // One that is being written is incomplete at first.
+        const fingerprint = await fingerprintOf(path);
+        // One that is being written is incomplete at first, and one that is being replaced is missing.
         if (fingerprint !== taken && fingerprint === before) {
           taken = fingerprint;
           changed();
@@ -120,17 +118,22 @@ function fileSource(path: string, everyMs: number): DescriptorSource {
   };
 }
 
-async function readWhole(path: string, size: bigint): Promise<Uint8Array> {
-  if (size > fileMaxBytes) throw new Error(`${path} is larger than ${fileMaxBytes} bytes`);
+async function readWhole(path: string): Promise<Uint8Array> {
+  const stats = await stat(path);
+  // Reading a pipe or a device might never end.
+  if (!stats.isFile()) throw new Error(`${path} is not a regular file`);
+  if (stats.size > fileMaxBytes) throw new Error(`${path} is larger than ${fileMaxBytes} bytes`);
   return await readFile(path);
 }
 
-/** Looks at a file. Refuses pipes and devices, because reading them might never end. */
-async function look(path: string): Promise<{ readonly size: bigint; readonly fingerprint: string }> {
-  const stats = await stat(path, { bigint: true });
-  if (!stats.isFile()) throw new Error(`${path} is not a regular file`);
-  const { dev, ino, size, mtimeNs, ctimeNs } = stats;
-  return { size, fingerprint: [dev, ino, size, mtimeNs, ctimeNs].join(":") };
+/** Returns what is different once a file has changed, has been replaced, or is missing. */
+async function fingerprintOf(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(":");
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** Calls a function again and again, each time so many milliseconds after it was done. Returns what stops it. */

@@ -10,5 +10,5 @@ export type { RetryPolicy } from "../client/index.ts";
 export type { ForwardRules } from "./forward-rules.ts";
 export { createServerCodecs, OpaqueMessage } from "./opaque-message.ts";
 export { OpenUpstream, type ProxiedUpstream, proxiedUpstreamNames, typesOf } from "./proxied-upstream.ts";
-export { ProxyTable, type ReloadReport } from "./proxy-table.ts";
+export { type DescriptorReload, ProxyTable, type ReloadReport } from "./proxy-table.ts";
 export { unknownService } from "./upstream-errors.ts";

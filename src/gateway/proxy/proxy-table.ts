@@ -9,6 +9,8 @@ import type { OpenUpstream } from "./proxied-upstream.ts";
 
 /** What a reload has changed. */
 export interface ReloadReport {
+  /** Whether other descriptors than before are in use; they may have the same RPCs. */
+  readonly isChanged: boolean;
   /** The RPCs that were not proxied before: `/package.Service/Method`. */
   readonly added: readonly string[];
   /** The RPCs that are not proxied any more. */
@@ -18,6 +20,14 @@ export interface ReloadReport {
    * were; empty if all new descriptors are in use.
    */
   readonly problems: readonly string[];
+}
+
+/** How the descriptors of an upstream were read the last time. */
+export interface DescriptorReload {
+  /** Why they could not be read or used, so that those before stay in use; `undefined` if they are in use. */
+  readonly problem: string | undefined;
+  /** When they were last read and found to be in use or put in use, in ms since 1970; `undefined` if never. */
+  readonly lastSuccessMs: number | undefined;
 }
 
 /** Options of {@link ProxyTable}. */
@@ -40,17 +50,17 @@ export class ProxyTable {
   omitted: readonly string[] = [];
   /** What the services were read from, for each upstream; empty for one that could not be read yet. */
   descriptorSets: readonly Uint8Array[] = [];
-  /** Why each upstream could not be read the last time; `undefined` if it could. */
-  problems: readonly (string | undefined)[] = [];
+  /** How the last reload of each upstream went. */
+  reloads: readonly DescriptorReload[] = [];
   readonly #upstreams: readonly OpenUpstream[];
   readonly #readers: readonly DescriptorReader[];
   readonly #compileRoutes: (described: readonly Described[]) => Routes;
   readonly #report: FaultReporter;
   readonly #options: ProxyTableOptions;
   readonly #closing = new AbortController();
-  /** Of upstreams whose descriptors could not be read yet. */
+  /** Of descriptors that could not be read. */
   readonly #backoff = new ConnectBackoff();
-  #retry: NodeJS.Timeout | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
   #packages: ReadonlySet<string> = new Set();
   #unknownAtMs = Number.NEGATIVE_INFINITY;
   #routes: Routes | undefined;
@@ -87,14 +97,15 @@ export class ProxyTable {
 
   /** Whether the descriptors of an upstream could not be read yet: a path that is unknown may be its. */
   get isIncomplete(): boolean {
-    return this.descriptorSets.some(({ byteLength }) => byteLength === 0);
+    return this.descriptorSets.includes(noBytes);
   }
 
   /**
-   * Reads the descriptors and puts them in use. Of several upstreams, those that cannot be read keep what they had; at
-   * the start, it is enough that some can, and the others cannot be reached: these are tried again, with a back-off.
+   * Reads the descriptors and puts them in use. Upstreams that cannot be read keep what they had, and are tried again,
+   * with a back-off; at the start, it is enough that some of several can, and the others cannot be reached. If what was
+   * read cannot be used, all keep what they had.
    *
-   * @returns whether they are others than before; rejects if they cannot be used, and then changes nothing
+   * @returns whether others than before are in use; rejects if there is nothing to use yet, or once this is closed
    */
   async load(): Promise<boolean> {
     const begunAtMs = performance.now();
@@ -103,18 +114,21 @@ export class ProxyTable {
     const read = await Promise.all(this.#readers.map((reader) => reader.read(signal, limitMs)));
     // A source of the program's own may know of no signal.
     signal.throwIfAborted();
+    clearTimeout(this.#retryTimer);
     const errors = read.filter((each) => each instanceof Error);
     const wrong = errors.find((error) => !isUnreachable(error));
     const fatal = wrong ?? (errors.length === read.length ? errors[0] : undefined);
     if (fatal !== undefined && this.#routes === undefined) throw fatal;
     const before = this.descriptorSets;
     const sets = read.map((each, at) => (each instanceof Error ? (before[at] ?? noBytes) : each));
-    const isSame =
-      this.#routes !== undefined && sets.every((set, at) => Buffer.compare(set, before[at] ?? noBytes) === 0);
-    if (!isSame) this.#use(sets, this.#describe(sets));
-    this.problems = read.map((each) => (each instanceof Error ? messageOf(each) : undefined));
-    this.#retryIfIncomplete(begunAtMs);
-    return !isSame;
+    const isOther = sets.map((set, at) => isDifferent(set, before[at] ?? noBytes));
+    const hasOther = this.#routes === undefined || isOther.includes(true);
+    const refusal = hasOther ? this.#useIfValid(sets) : undefined;
+    const refusals = isOther.map((isRefused) => (isRefused ? refusal : undefined));
+    this.#record(read.map((each, at) => (each instanceof Error ? messageOf(each) : refusals[at])));
+    if (errors.length > 0) this.#retry(begunAtMs);
+    else this.#backoff.succeeded();
+    return hasOther && refusal === undefined;
   }
 
   /** Reloads once whatever reload is under way is done. Never rejects. */
@@ -140,8 +154,19 @@ export class ProxyTable {
 
   /** Gives up a reload that is under way. */
   close(): void {
-    clearTimeout(this.#retry);
+    clearTimeout(this.#retryTimer);
     this.#closing.abort();
+  }
+
+  /** Uses other descriptors, or returns why those in use stay. Throws if there are none. */
+  #useIfValid(sets: readonly Uint8Array[]): string | undefined {
+    try {
+      this.#use(sets, this.#describe(sets));
+      return undefined;
+    } catch (error) {
+      if (this.#routes === undefined) throw error;
+      return messageOf(error);
+    }
   }
 
   #use(sets: readonly Uint8Array[], described: readonly Described[]): void {
@@ -153,29 +178,39 @@ export class ProxyTable {
     this.#packages = new Set(this.services.map(({ file }) => file.proto.package));
   }
 
-  #retryIfIncomplete(begunAtMs: number): void {
-    clearTimeout(this.#retry);
-    if (!this.isIncomplete) return this.#backoff.succeeded();
+  #record(problems: readonly (string | undefined)[]): void {
+    const nowMs = Date.now();
+    this.reloads = problems.map((problem, at) => ({
+      problem,
+      lastSuccessMs: problem === undefined ? nowMs : this.reloads[at]?.lastSuccessMs,
+    }));
+  }
+
+  #retry(begunAtMs: number): void {
     const untilMs = this.#backoff.failed(begunAtMs);
-    this.#retry = setTimeout(() => void this.reload(), Math.max(0, untilMs - performance.now())).unref();
+    this.#retryTimer = setTimeout(() => void this.reload(), Math.max(0, untilMs - performance.now())).unref();
   }
 
   async #reload(): Promise<ReloadReport> {
     const before = proceduresOf(this.services);
+    const hadProblem = this.reloads.some(({ problem }) => problem !== undefined);
     let isChanged = false;
     let problems: readonly string[] = [];
     try {
       isChanged = await this.load();
-      problems = this.problems.flatMap((problem) => problem?.split("\n") ?? []);
+      // What keeps several from being used is the problem of each.
+      problems = [...new Set(this.reloads.flatMap(({ problem }) => problem?.split("\n") ?? []))];
     } catch (error) {
       problems = linesOf(error);
     }
     const after = proceduresOf(this.services);
     const added = [...after].filter((name) => !before.has(name));
     const removed = [...before].filter((name) => !after.has(name));
-    const report = { added, removed, problems };
+    const report = { isChanged, added, removed, problems };
+    const isNews = isChanged || hadProblem || problems.length > 0;
     // Nobody may wait for the reload, and what is proxied does not depend on it.
-    if (isChanged || problems.length > 0) guardCallback("onReload", this.#options.onReload, this.#report)?.(report);
+    if (isNews && !this.#closing.signal.aborted)
+      guardCallback("onReload", this.#options.onReload, this.#report)?.(report);
     return report;
   }
 
@@ -186,7 +221,7 @@ export class ProxyTable {
     for (const [at, upstream] of this.#upstreams.entries()) {
       const set = sets[at] ?? noBytes;
       try {
-        described.push(set.byteLength === 0 && this.#upstreams.length > 1 ? nothing : upstream.describe(set));
+        described.push(set === noBytes && this.#upstreams.length > 1 ? nothing : upstream.describe(set));
       } catch (error) {
         problems.push(...linesOf(error).map((line) => `${upstream.connections.authority}: ${line}`));
       }
@@ -201,6 +236,11 @@ export class ProxyTable {
 
 /** What is known of an upstream whose descriptors could not be read yet. */
 const nothing: Described = { services: [], types: createFileRegistry(), omitted: [] };
+
+/** Returns whether a set is other than the one in use. The set of an upstream that was never read is {@link noBytes} itself. */
+function isDifferent(set: Uint8Array, inUse: Uint8Array): boolean {
+  return inUse === noBytes ? set !== noBytes : Buffer.compare(set, inUse) !== 0;
+}
 
 /** Returns the package in a path that ends with `/package.Service/Method`, as far as slashes and dots tell. */
 function packageIn(path: string): string | undefined {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   type MeasuredGateway,
   type MeasuredReadiness,
+  measureDescriptors,
   measureGateway,
   measureReadiness,
   measureUpstreams,
@@ -62,6 +63,21 @@ test("the metrics of upstreams name each of them, and count refusals by reason",
       "{request}",
       series([{ upstream: "dns:a:1", reason: "queue_full" }, 4], [{ upstream: "dns:a:1", reason: "queue_timeout" }, 5]),
     ],
+  ]);
+});
+
+test("the metrics of descriptors say whether the last reload of each upstream succeeded, and when one did", () => {
+  const metrics = new Metrics();
+  const descriptorReloads = [
+    { problem: undefined, lastSuccessMs: 2_500 },
+    { problem: "it is away", lastSuccessMs: 1_000 },
+    { problem: "it was always away", lastSuccessMs: undefined },
+  ];
+  measureDescriptors(metrics, ["dns:a:1", "unix:/b", "unix:/c"], { descriptorReloads });
+  const [a, b, c] = [{ upstream: "dns:a:1" }, { upstream: "unix:/b" }, { upstream: "unix:/c" }];
+  expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
+    ["gauge", "gateway.descriptors.reload.successful", "", series([a, 1], [b, 0], [c, 0])],
+    ["gauge", "gateway.descriptors.reload.last_success", "s", series([a, 2.5], [b, 1])],
   ]);
 });
 

@@ -1,4 +1,4 @@
-import { appendFileSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
@@ -201,12 +201,31 @@ test("a file is read at the start, by a reload, and once it has changed", async 
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file), reloadEveryMs: 5 }],
     onReload: (report) => void reports.push(report),
   });
-  expect(await proxy.reload()).toEqual({ added: [], removed: [], problems: [] });
+  expect(await proxy.reload()).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
   writeFileSync(file, "none");
   await expect.poll(() => reports.length, { timeout: 10_000 }).toBe(1);
   // Told once, until the file is another.
   expect((await proxy.reload()).problems).not.toEqual([]);
   await proxy.close();
+});
+
+test("a file that goes missing is told of, and that it is back, although it is the one before", async () => {
+  using folder = createTempFolder();
+  const [file, away] = [folder.file("set.binpb"), folder.file("away.binpb")];
+  writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));
+  const reports: ReloadReport[] = [];
+  await using stack = new AsyncDisposableStack();
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file), reloadEveryMs: 5 }],
+    onReload: (report) => void reports.push(report),
+  });
+  stack.defer(() => proxy.close());
+  const { services } = proxy;
+  renameSync(file, away);
+  await expect.poll(() => reports.at(-1)?.problems.join()).toMatch(/^ENOENT: no such file or directory, stat /);
+  expect(proxy.services).toBe(services);
+  renameSync(away, file);
+  await expect.poll(() => reports.at(-1)).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
 });
 
 /** How many timers keep this process. */

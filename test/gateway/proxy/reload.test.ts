@@ -1,6 +1,6 @@
 import { create, type DescFile, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy, type ReloadReport } from "../../../src/gateway/create-proxy.ts";
 import { KitchenSink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -58,7 +58,7 @@ test("a reload puts new descriptors in use, and with problems leaves the old one
   expect(await statuses()).toEqual([200, 404]);
 
   // The same once more is no news.
-  expect(await proxy.reload()).toEqual({ added: [], removed: [], problems: [] });
+  expect(await proxy.reload()).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
   expect(reports).toEqual([]);
 
   set = keeping(GreenhouseService.file, (name) => name === "GetReading" || name === "WaterBed");
@@ -66,7 +66,8 @@ test("a reload puts new descriptors in use, and with problems leaves the old one
   told = resolve;
   changed?.();
   await within(promise, "a reload");
-  expect(reports).toEqual([{ added: ["/greenhouse.v1.GreenhouseService/WaterBed"], removed: [], problems: [] }]);
+  const added = ["/greenhouse.v1.GreenhouseService/WaterBed"];
+  expect(reports).toEqual([{ isChanged: true, added, removed: [], problems: [] }]);
   expect(await statuses()).toEqual([200, 200]);
 
   for (const [bytes, problem] of [
@@ -81,7 +82,7 @@ test("a reload puts new descriptors in use, and with problems leaves the old one
   }
 
   set = keeping(GreenhouseService.file, (name) => name === "WaterBed");
-  expect(await proxy.reload()).toEqual({ added: [], removed: [getReading], problems: [] });
+  expect(await proxy.reload()).toEqual({ isChanged: true, added: [], removed: [getReading], problems: [] });
   expect(await statuses()).toEqual([404, 200]);
   expect(proxy.services[0]?.methods.map(({ name }) => name)).toEqual(["WaterBed"]);
   await proxy.close();
@@ -130,6 +131,96 @@ test.each([
   });
 });
 
+/** The outcome of a reload of two upstreams. */
+function bothSucceeded(lastSuccessMs: number): object[] {
+  return [0, 1].map(() => ({ problem: undefined, lastSuccessMs }));
+}
+
+describe("of two upstreams, each has the outcome of its last reload:", () => {
+  const greenhouse = descriptorSetOf(GreenhouseService.file);
+  const [sinks, shelves] = [KitchenSink, Shelves].map(({ file }) => descriptorSetOf(file));
+  const invalid = Buffer.from("no descriptors");
+  const away = new Error("no file\nat all");
+
+  test.each<{ name: string; next: readonly (Uint8Array | Error | undefined)[]; want: readonly (RegExp | undefined)[] }>(
+    [
+      { name: "the same descriptors succeed", next: [greenhouse, sinks], want: [undefined, undefined] },
+      { name: "others succeed", next: [greenhouse, shelves], want: [undefined, undefined] },
+      { name: "what cannot be read fails", next: [greenhouse, away], want: [undefined, /^no file\nat all$/] },
+      { name: "what cannot be used fails", next: [invalid, sinks], want: [/^127\.0\.0\.1:1: .*no binary/, undefined] },
+      {
+        name: "no bytes at all fail",
+        next: [new Uint8Array(), sinks],
+        want: [/no service that is passed on/, undefined],
+      },
+      {
+        name: "a service of the other one fails",
+        next: [greenhouse, greenhouse],
+        want: [undefined, /^greenhouse\.v1\.GreenhouseService is offered by two upstreams$/],
+      },
+      { name: "what is refused with the other fails", next: [invalid, shelves], want: [/no binary/, /no binary/] },
+      { name: "what cannot be read fails next to it", next: [invalid, away], want: [/no binary/, /^no file/] },
+    ],
+  )("$name", async ({ next, want }) => {
+    let sets: readonly (Uint8Array | Error | undefined)[] = [greenhouse, sinks];
+    const upstreams = [0, 1].map((at) => ({
+      upstream: `http://127.0.0.1:${at + 1}`,
+      descriptors: {
+        read: (): Promise<Uint8Array> => {
+          const set = sets[at];
+          return set instanceof Uint8Array ? Promise.resolve(set) : Promise.reject(set ?? new Error("no set"));
+        },
+      },
+    }));
+    const [startMs, reloadMs] = [1_000, 2_000];
+    using clock = vi.spyOn(Date, "now").mockReturnValue(startMs);
+    const reports: ReloadReport[] = [];
+    await using stack = new AsyncDisposableStack();
+    const proxy = await createProxy({ upstreams, onReload: (report) => void reports.push(report) });
+    stack.defer(() => proxy.close());
+    expect(proxy.descriptorReloads).toEqual(bothSucceeded(startMs));
+    const services = proxy.services;
+
+    clock.mockReturnValue(reloadMs);
+    sets = next;
+    await proxy.reload();
+    expect(proxy.descriptorReloads).toEqual(
+      want.map((problem) => ({
+        problem: problem && expect.stringMatching(problem),
+        lastSuccessMs: problem === undefined ? reloadMs : startMs,
+      })),
+    );
+    const isRefused = want.some((problem) => problem !== undefined);
+    if (isRefused) expect(proxy.services).toBe(services);
+
+    // Whoever was told of a problem is told that it is gone, although nothing has changed.
+    reports.length = 0;
+    sets = [greenhouse, sinks];
+    const { isChanged } = await proxy.reload();
+    expect(reports).toHaveLength(isChanged || isRefused ? 1 : 0);
+    expect(proxy.descriptorReloads).toEqual(bothSucceeded(reloadMs));
+  });
+});
+
+test("what cannot be read at a reload is read again, with a back-off", async () => {
+  const set = descriptorSetOf(GreenhouseService.file);
+  let failures = 0;
+  const read = (): Promise<Uint8Array> =>
+    failures > 0 ? Promise.reject(new Error(`${failures--} to come`)) : Promise.resolve(set);
+  const reports: ReloadReport[] = [];
+  await using stack = new AsyncDisposableStack();
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }],
+    onReload: (report) => void reports.push(report),
+  });
+  stack.defer(() => proxy.close());
+  failures = 2;
+  await proxy.reload();
+  // Nobody asks for the other two.
+  await expect.poll(() => reports.length, { timeout: 20_000 }).toBe(3);
+  expect(reports.map(({ problems }) => problems)).toEqual([["2 to come"], ["1 to come"], []]);
+});
+
 test("what onReload throws is a fault, and the reload stands", async () => {
   const faults: string[] = [];
   let set = keeping(GreenhouseService.file, (name) => name === "GetReading");
@@ -162,7 +253,9 @@ test("reloads that are asked for while one is under way are one, after it", asyn
   await first;
   await expect.poll(() => reads.length).toBe(3);
   reads[2]?.(set);
-  expect(new Set(await Promise.all(others))).toEqual(new Set([{ added: [], removed: [], problems: [] }]));
+  expect(new Set(await Promise.all(others))).toEqual(
+    new Set([{ isChanged: false, added: [], removed: [], problems: [] }]),
+  );
   await proxy.close();
 });
 
@@ -170,7 +263,11 @@ test("a reload that is under way when the proxy is closed changes nothing", asyn
   const [before, after] = [(name: string): boolean => name === "GetReading", (): boolean => true];
   const reads: ((bytes: Uint8Array) => void)[] = [];
   const read = (): Promise<Uint8Array> => new Promise((resolve) => void reads.push(resolve));
-  const started = createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }] });
+  const reports: ReloadReport[] = [];
+  const started = createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }],
+    onReload: (each) => void reports.push(each),
+  });
   reads[0]?.(keeping(GreenhouseService.file, before));
   const proxy = await started;
   const report = proxy.reload();
@@ -178,6 +275,7 @@ test("a reload that is under way when the proxy is closed changes nothing", asyn
   await proxy.close();
   reads[1]?.(keeping(GreenhouseService.file, after));
   expect(await report).toMatchObject({ added: [], problems: [expect.stringContaining("aborted")] });
+  expect(reports).toEqual([]);
 });
 
 test("all problems of all upstreams are told at once", async () => {

@@ -55,9 +55,9 @@ test("one of several upstreams that cannot be reached at the start is served onc
   const greenhouse = { upstream: `http://127.0.0.1:${port}`, descriptors: "reflection" } as const;
   const { proxy, baseUrl, reports } = await openProxy([streams, greenhouse]);
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual([StreamService.typeName]);
-  expect(proxy.descriptorProblems).toEqual([
-    undefined,
-    expect.stringContaining(`127.0.0.1:${port}: its reflection fails`),
+  expect(proxy.descriptorReloads).toEqual([
+    { problem: undefined, lastSuccessMs: expect.any(Number) },
+    { problem: expect.stringContaining(`127.0.0.1:${port}: its reflection fails`), lastSuccessMs: undefined },
   ]);
   const response = await fetch(`${baseUrl}/sensors/a/reading`);
   expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
@@ -71,7 +71,7 @@ test("one of several upstreams that cannot be reached at the start is served onc
   await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(2);
   expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(200);
   expect(await statusOf(`${baseUrl}/nothing`)).toBe(404);
-  expect(proxy.descriptorProblems).toEqual([undefined, undefined]);
+  expect(proxy.descriptorReloads.map(({ problem }) => problem)).toEqual([undefined, undefined]);
   expect(reports.at(-1)).toMatchObject({ removed: [], problems: [] });
 });
 
@@ -91,11 +91,23 @@ test("an upstream that cannot be reached at a reload keeps what it had, and does
   isAway = true;
   set = withoutMethod(set, "WaterBed");
   expect(await proxy.reload()).toEqual({
+    isChanged: true,
     added: [],
     removed: ["/greenhouse.v1.GreenhouseService/WaterBed"],
     problems: ["it is away"],
   });
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual([StreamService.typeName, GreenhouseService.typeName]);
+});
+
+test("an upstream that could not be reached at the start, and then has no descriptors at all, is refused", async () => {
+  const away = new ConnectError("no connection", Code.Unavailable);
+  let count = 0;
+  const read = (): Promise<Uint8Array> => (count++ === 0 ? Promise.reject(away) : Promise.resolve(new Uint8Array()));
+  const { proxy, baseUrl } = await openProxy([streams, { ...streams, descriptors: { read } }]);
+  expect((await proxy.reload()).problems.join()).toContain("they have no service that is passed on");
+  expect(proxy.descriptorReloads[1]).toEqual({ problem: expect.any(String), lastSuccessMs: undefined });
+  // Its services are still unknown, rather than none.
+  expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(503);
 });
 
 test("an upstream that does not respond holds up the start for a limited time, and is served when it does", async () => {
@@ -104,7 +116,8 @@ test("an upstream that does not respond holds up the start for a limited time, a
   let count = 0;
   const slow = { upstream: "http://127.0.0.1:1", descriptors: { read: () => (count++ === 0 ? promise : never) } };
   const { proxy } = await within(openProxy([streams, slow]), "the start", 15_000);
-  expect(proxy.descriptorProblems).toEqual([undefined, expect.stringContaining("no descriptors within 5000 ms")]);
+  const problems = proxy.descriptorReloads.map(({ problem }) => problem);
+  expect(problems).toEqual([undefined, expect.stringContaining("no descriptors within 5000 ms")]);
   // What it responds with after all is not asked for again.
   resolve(descriptorSetOf(GreenhouseService.file));
   await expect.poll(() => proxy.services.length, { timeout: 10_000 }).toBe(2);

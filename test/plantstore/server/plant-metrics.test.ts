@@ -419,6 +419,8 @@ test("docs/operations.md has a row for every metric, with its kind and labels, a
     "gateway_upstream_requests_active gauge",
     "gateway_upstream_requests_waiting gauge",
     "gateway_upstream_refusals_total counter",
+    "gateway_descriptors_reload_successful gauge",
+    "gateway_descriptors_reload_last_success_seconds gauge",
   ];
   expect([...described, ...others].toSorted()).toEqual(documented.toSorted());
 });
