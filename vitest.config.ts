@@ -5,68 +5,30 @@ import { InputCounts } from "./test/support/input-counts.ts";
 import { ClientLines } from "./test/support/process/client-lines.ts";
 import { waitLimitMs } from "./test/support/deadline.ts";
 import { buildLimitMs } from "./test/support/process/build-step.ts";
+import { type FileSuite, isFileSuite } from "./test/support/suite.ts";
+import { exclusionsOf, suites } from "./test/suites.ts";
 
-/** Suites too slow for every `npm test`; each has a script `test:<name>` and a folder of that name. */
-const longSuites = [
-  "browser",
-  "citus",
-  "clients",
-  "conformance",
-  "costs",
-  "crash",
-  "deploy",
-  "frameworks",
-  "generators",
-  "load",
-  "openapi",
-  "package",
-  "prometheus",
-  "proxy",
-  "runtimes",
-  "upgrade",
-] as const;
-
-/**
- * Suites that would make `npm test` take three times as long: those that start a PostgreSQL, those that start a process
- * for each of their rows, those of what calls other servers, and the cases that any gateway has to keep. Each has a script
- * `test:<name>`.
- */
-const ownScripts = {
-  postgres: ["test/plantstore/plants/postgres/**/*.test.ts", "test/plantstore/plants/plant-location.test.ts"],
-  command: [
-    "test/plantstore/cli/**/*.test.ts",
-    "test/gateway/command/**/*.test.ts",
-    "test/gateway/carriers/sockets/share-connections.test.ts",
-    "test/examples/embed.test.ts",
-    "test/examples/grpc-clients.test.ts",
-    "test/tools/npmrc.test.ts",
-  ],
-  outgoing: ["client", "proxy", "rest-client", "upstreams"].map((room) => `test/gateway/${room}/**/*.test.ts`),
-  transcoding: ["test/transcoding/**/*.test.ts"],
-  // A minute for a recipe of CONTRIBUTING.md, in .ci/nightly.
-  recipe: ["test/tools/new-rpc.test.ts"],
-};
-
-// The long suites wait for builds and installations, which block their process.
+// Tests that block their process would be ended by these.
 const setupFiles = ["test/support/end-blocked-tests.ts", "test/support/left-behind.ts"];
 
-// Each of its rows waits for npm, which waits for a registry.
-const installLimits = { testTimeout: buildLimitMs, hookTimeout: buildLimitMs };
+// Each test of such a suite waits for npm, which waits for a registry.
+const buildLimits = { testTimeout: buildLimitMs, hookTimeout: buildLimitMs };
 
-function suite(
-  name: string,
-  include: readonly string[],
-  more: {
-    exclude?: string[];
-    setupFiles?: string[];
-    execArgv?: string[];
-    testTimeout?: number;
-    hookTimeout?: number;
-  } = {},
-): TestProjectConfiguration {
-  // What a suite has installed brings tests of its own.
-  const exclude = ["**/node_modules/**", ...(more.exclude ?? [])];
-  return { extends: true, test: { ...more, name, include: [...include], exclude } };
+function projectOf(suite: FileSuite): TestProjectConfiguration {
+  const { name, files, blocks = false, hasBuildLimit = false, environment, nodeFlags } = suite;
+  return {
+    extends: true,
+    test: {
+      name,
+      include: [...files],
+      // What a suite has installed brings tests of its own.
+      exclude: ["**/node_modules/**", ...exclusionsOf(suite)],
+      ...(!blocks && { setupFiles }),
+      ...(hasBuildLimit && buildLimits),
+      ...(environment !== undefined && { env: environment }),
+      ...(nodeFlags !== undefined && { execArgv: [...nodeFlags] }),
+    },
+  };
 }
 
 // Where `.ci/run` wants to read how many tests passed.
@@ -95,19 +57,7 @@ const config: ViteUserConfig = {
     diff: { truncateThreshold: 5000 },
     expect: { poll: { timeout: waitLimitMs } },
     hookTimeout: 2 * waitLimitMs,
-    projects: [
-      suite("unit", ["test/**/*.test.ts"], {
-        exclude: [...longSuites.map((name) => `test/${name}/**`), ...Object.values(ownScripts).flat()],
-        setupFiles,
-      }),
-      // As Node 22 does: what is entered in an asynchronous context stays in it when its function has returned.
-      suite("old-contexts", ["test/gateway/calls/async-context.test.ts"], {
-        setupFiles,
-        execArgv: ["--no-async-context-frame"],
-      }),
-      ...Object.entries(ownScripts).map(([name, include]) => suite(name, include, { setupFiles })),
-      ...longSuites.map((name) => suite(name, [`test/${name}/**/*.test.ts`], name === "package" ? installLimits : {})),
-    ],
+    projects: suites.filter(isFileSuite).map(projectOf),
   },
 };
 

@@ -321,7 +321,7 @@ test("docs/architecture.md lists every room", () => {
   expect(listed.toSorted()).toEqual(folders.toSorted());
 });
 
-// `npm run count-lines` puts right those that are not.
+// `npm test -- test/architecture.test.ts -u` corrects the others.
 test("the lines of each room in docs/architecture.md are true within a fifth", async () => {
   const counted = architecture.replace(documented, (row, before: string, room: string, lines: string) => {
     const real = linesOf(room);

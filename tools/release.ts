@@ -106,7 +106,7 @@ function prepare(version: string): void {
   for (const file of filesWithNames) rewrite(file, (text) => releaseNames(text, before, version));
   rewrite("CHANGELOG.md", (text) => releaseChangelog(text, version, new Date().toISOString().slice(0, 10)));
   run("npm", "install", "--package-lock-only", "--no-audit", "--no-fund");
-  for (const script of ["check", "test", "test:package"]) run("npm", "run", "--silent", script);
+  for (const args of [["check"], ["test"], ["suite", "--", "package"]]) run("npm", "run", "--silent", ...args);
   run("npm", "pack", "--pack-destination", "dist", ...packages);
   writeBillOfMaterials(version);
   console.log(`\nNothing is published. Commit and tag v${version}, and then, in a CI that can prove where it runs:`);

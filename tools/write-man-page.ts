@@ -1,11 +1,9 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Command } from "../src/plantstore/cli/command.ts";
 import { commands } from "../src/plantstore/cli/commands.ts";
 import { namesOf, spellFlag, usageOf } from "../src/plantstore/cli/help.ts";
 import { type Setting, settingGroups } from "../src/plantstore/server/index.ts";
 
-// `npm run generate` writes man/plantstore.1 from the table that `plantstore --help` is made from.
+// `npm run generate` writes to man/plantstore.1 what this prints, from the table that `plantstore --help` is made from.
 
 /** Returns the page in the macros of man(7). */
 export function manPage(): string {
@@ -60,4 +58,4 @@ function escaped(text: string): string {
     .replaceAll(/[^\n -~]/g, (letter) => `\\[u${letter.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
 }
 
-if (import.meta.main) writeFileSync(join(import.meta.dirname, "../man/plantstore.1"), manPage());
+if (import.meta.main) process.stdout.write(manPage());

@@ -15,20 +15,20 @@ export interface SuiteReport {
   readonly detail?: string;
 }
 
-/** The row of a suite: its script, what it is, what its counts are of in brackets, and its last result. */
-const row = /^(\| `(test:[\w-]+)` \| [^|(]*?)(?: \([^|]*\))? \|.*$/gm;
+/** The row of a suite: its name, what it is, what its counts are of in brackets, and its last result. */
+const row = /^(\| `([\w-]+)` \| [^|(]*?)(?: \([^|]*\))? \|.*$/gm;
 
 /** Returns the page with the results of the suites of which there is a report. */
 export function resultsPage(
-  before: string,
-  reportOf: (script: string) => { readonly report: SuiteReport; readonly day: string } | undefined,
+  page: string,
+  reportOf: (suite: string) => { readonly report: SuiteReport; readonly day: string } | undefined,
   commit: string,
 ): string {
-  return before.replace(row, (kept, suite: string, script: string) => {
-    const found = reportOf(script);
+  return page.replace(row, (kept, before: string, suite: string) => {
+    const found = reportOf(suite);
     if (found === undefined) return kept;
     const { numPassedTests, numFailedTests, detail } = found.report;
-    const what = detail === undefined ? suite : `${suite} (${detail})`;
+    const what = detail === undefined ? before : `${before} (${detail})`;
     const [passed, failed] = [numPassedTests, numFailedTests].map((count) => count.toLocaleString("en"));
     return `${what} | ${passed} | ${failed} | ${found.day} | ${commit} |`;
   });
@@ -40,8 +40,8 @@ if (import.meta.main) {
   const before = readFileSync(page, "utf8");
   const after = resultsPage(
     before,
-    (script) => {
-      const file = join(process.argv[2] ?? "", `${script.replace(":", "-")}.json`);
+    (suite) => {
+      const file = join(process.argv[2] ?? "", `${suite}.json`);
       if (!existsSync(file)) return undefined;
       return { report: JSON.parse(readFileSync(file, "utf8")), day: statSync(file).mtime.toISOString().slice(0, 10) };
     },

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findMissing } from "./requirements.ts";
 
-// `npm run test:cluster`: three machines with PostgreSQL under Patroni and etcd, and a replica of the plant store on
+// `npm run suite -- cluster`: three machines with PostgreSQL under Patroni and etcd, and a replica of the plant store on
 // each, while machines are killed, frozen and cut off. Every call is judged by the tables at the end.
 //
 // `-- --seconds 600` for longer, `-- --seed 42` for other calls, `-- --fault "etcd"` for the faults with that in their

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-// `npm run test:conformance`: runs Connect's conformance suite against this server. Needs Go, for the suite.
+// `npm run suite -- conformance`: runs Connect's conformance suite against this server. Needs Go, for the suite.
 // Once for the gateway's own server, once for its handler in servers of node's, once for createGrpcTransport. Arguments go to the suite: `-- --run 'Basic/**' --trace`.
 
 const suiteModule = "connectrpc.com/conformance";

@@ -8,7 +8,7 @@ import { answer, receiving, startEngine } from "../support/http2/http2-engine.ts
 import { hasProgram } from "../support/process/tools-folder.ts";
 import { makeRoundTrips } from "./hpack-round-trips.ts";
 
-// `npm run test:h2spec`: what others make of HTTP/2 against the gateway's own engine. Needs Go, for both of
+// `npm run suite -- h2spec`: what others make of HTTP/2 against the gateway's own engine. Needs Go, for both of
 //
 // h2spec, the conformance suite of HTTP/2. The engine listens by itself: on a port that it shares with HTTP/1.1, a
 // preface that is wrong is a request of HTTP/1.1 that is wrong. Arguments go to the suite: `-- --verbose http2/6.9`.
@@ -32,7 +32,9 @@ const answerAfterMs = 20;
 const roundTripsWanted = 5000;
 
 if (!hasProgram("go")) {
-  process.stderr.write("test:h2spec needs Go on PATH, to build h2spec and the other end of HPACK: https://go.dev/dl\n");
+  process.stderr.write(
+    "suite h2spec needs Go on PATH, to build h2spec and the other end of HPACK: https://go.dev/dl\n",
+  );
   process.exit(1);
 }
 const args = process.argv.slice(2);

@@ -10,7 +10,7 @@ import { testSeed } from "../support/test-seed.ts";
 import { Callers, type Outcome } from "./calls.ts";
 import { UpstreamProcess } from "./upstreams.ts";
 
-// `npm run test:proxy-soak`: REST and gRPC through a proxy, 500 calls a second, each with a message of its own, while its
+// `npm run suite -- proxy-soak`: REST and gRPC through a proxy, 500 calls a second, each with a message of its own, while its
 // three upstreams are killed, frozen and started again. Nobody may get the answer of another call, no call may end with
 // neither an answer nor an error, and none may reach the upstreams twice, which note each.
 //

@@ -5,7 +5,7 @@ import { testSeed } from "../support/test-seed.ts";
 import { clientEndsWell } from "./answer-sequence.ts";
 import { endsWell } from "./sequence.ts";
 
-// `npm run test:random-frames`: random sequences of frames against the gateway's own HTTP/2 engine, against its server's
+// `npm run suite -- random-frames`: random sequences of frames against the gateway's own HTTP/2 engine, against its server's
 // side and, with odd seeds, its client's. Whatever comes, it must not throw, must speak in frames that are well formed,
 // name an error code of RFC 9113 if it ends the connection, tell every stream of its end and hold nothing afterwards.
 //

@@ -5,7 +5,7 @@ import { writeRandomJson } from "../support/gateway/both-json-writers.ts";
 import { readBothWays } from "../support/gateway/both-readers.ts";
 import { testSeed } from "../support/test-seed.ts";
 
-// `npm run test:random-json`: random JSON texts for messages of many types, hostile ones among them. The quick reader,
+// `npm run suite -- random-json`: random JSON texts for messages of many types, hostile ones among them. The quick reader,
 // which has JSON.parse read the text, must come to the same message, or the same error, as the exact one. And random
 // messages, about as many: code made for the type must write the same text as closures, or refuse with the same words.
 //

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { type BothWays, goBothWays } from "../support/gateway/binary-oracle.ts";
 import { testSeed } from "../support/test-seed.ts";
 
-// `npm run test:random-messages`: random messages of random types of proto2, proto3 and edition 2023, read and written by
+// `npm run suite -- random-messages`: random messages of random types of proto2, proto3 and edition 2023, read and written by
 // the code that the gateway makes for a type, and by protobuf-es. Mostly well formed bytes, some with a field of another
 // type than declared, a bit flipped, or cut off; and messages with values of any kind in their fields. Both must agree.
 //

@@ -8,7 +8,7 @@ import { ProjectCopy } from "./project-copy.ts";
 import { refusedFaults } from "./refused-faults.ts";
 import type { TestQuestion } from "./test-server.ts";
 
-// `npm run test:faults`: plants small faults in `src`, one at a time, in a copy of the project, and reports those that
+// `npm run mutants`: plants small faults in `src`, one at a time, in a copy of the project, and reports those that
 // no test notices. A fault that the compiler refuses does not count, because nobody could leave it in the code. The
 // others are given to those tests that enter the part of the source where the fault is: first those of its folder, of the
 // folders above and of the contract, then all others. A first run of all tests, without any fault, finds out which ones

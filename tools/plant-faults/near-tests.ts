@@ -1,11 +1,10 @@
 import { globSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import { exclusionsOf, suitesForMutants } from "../../test/suites.ts";
 
-const longSuites =
-  /^test\/(browser|citus|clients|conformance|costs|crash|deploy|frameworks|load|openapi|package|prometheus|runtimes)\//;
-/** Every test file of `npm test`. */
-export const everyTest: readonly string[] = globSync("test/**/*.test.ts").filter(
-  (file) => !/node_modules/.test(file) && !longSuites.test(file),
+/** Every test file of the suites in which a fault may be noticed. */
+export const everyTest: readonly string[] = suitesForMutants().flatMap((suite) =>
+  globSync([...suite.files], { exclude: ["**/node_modules/**", ...exclusionsOf(suite)] }),
 );
 const testTexts = new Map(everyTest.map((file) => [file, readFileSync(file, "utf8")]));
 

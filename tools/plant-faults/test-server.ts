@@ -1,5 +1,6 @@
 import { join, relative } from "node:path";
 import { BaseSequencer, createVitest, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
+import { suitesForMutants } from "../../test/suites.ts";
 
 // Runs tests for plant-faults in the folder where it is started, one fault after another: loading vitest and
 // transforming the whole source for each fault would take three times as long as most of the tests do.
@@ -43,7 +44,7 @@ const vitest = await createVitest(
   "test",
   {
     watch: false,
-    project: ["unit", "postgres", "command", "outgoing", "transcoding"],
+    project: suitesForMutants().map(({ name }) => name),
     reporters: [{ onTestCaseResult: stopAtFailure }],
     // On a busy machine, a test may be late.
     retry: all ? 2 : 0,

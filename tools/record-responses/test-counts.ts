@@ -2,6 +2,8 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import { isFileSuite } from "../../test/support/suite.ts";
+import { suites } from "../../test/suites.ts";
 import { projectFolder } from "../build/manifest.ts";
 
 /** What vitest reports, as far as it is read here. */
@@ -9,13 +11,16 @@ interface Report {
   readonly testResults: readonly { readonly name: string; readonly assertionResults: readonly unknown[] }[];
 }
 
-/** The projects of vitest that need nothing but `npm ci` to list their tests. */
-const projects = ["unit", "old-contexts", "postgres", "command", "outgoing", "transcoding", "costs", "load"];
+/** The suites that need nothing but `npm ci` to list their tests. */
+const names = suites
+  .filter(isFileSuite)
+  .filter(({ needs, prepare }) => needs === undefined && prepare === undefined)
+  .map(({ name }) => name);
 
-/** Returns how many tests each file has, a line for each, and each project in all. Runs none of them. */
+/** Returns how many tests each file has, a line for each, and each suite in all. Runs none of them. */
 export function countTests(): string {
   const folder = mkdtempSync(join(tmpdir(), "test-counts-"));
-  const lines = projects.flatMap((project) => {
+  const lines = names.flatMap((project) => {
     const file = join(folder, `${project}.json`);
     // No test has this name, so that all of them are counted as skipped.
     const options = ["-t", "^$", "--maxWorkers=2", "--reporter=json", `--outputFile=${file}`];

@@ -10,7 +10,7 @@ import {
 import { PlantServiceService } from "../../../src/plantstore/gen/grpc-js/plantstore/v1/plant_service.ts";
 import { projectFolder } from "../../support/process/child-program.ts";
 
-// `npm run generated:check` compares all generated files; these tests need no second run of the generators.
+// `npm run generate -- --check` compares all generated files; these tests need no second run of the generators.
 
 /** Compiles the definition with buf. */
 function compileDefinition(): FileDescriptorProto {

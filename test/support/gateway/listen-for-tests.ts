@@ -26,7 +26,7 @@ export interface Listening {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Whether tables of rows in clear are to go through a tunnel of TLS: `npm run test:tls`. */
+/** Whether tables of rows in clear are to go through a tunnel of TLS: `npm run suite -- tls`. */
 const byTls = process.env["TEST_TLS"] === "1";
 const certificate = createCertificate("tests");
 

@@ -1,0 +1,132 @@
+import { globSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { runOf } from "../../tools/suite.ts";
+import { projectFolder, runProgram } from "../support/process/child-program.ts";
+import { createTempFolder } from "../support/process/temp-folder.ts";
+import { isFileSuite } from "../support/suite.ts";
+import { exclusionsOf, suites } from "../suites.ts";
+
+const run = (...words: string[]) => runProgram(process.execPath, [join(projectFolder, "tools/suite.ts"), ...words]);
+
+function filesOf(name: string): string[] {
+  const suite = suites.filter(isFileSuite).find((each) => each.name === name);
+  if (suite === undefined) throw new Error(`no suite ${name}`);
+  const exclude = ["**/node_modules/**", ...exclusionsOf(suite)];
+  return globSync([...suite.files], { cwd: projectFolder, exclude });
+}
+
+const own = suites.filter(isFileSuite).filter(({ isRepeated }) => isRepeated !== true);
+
+test("every test file belongs to one suite", () => {
+  const files = own.flatMap(({ name }) => filesOf(name));
+  const all = globSync("test/**/*.test.ts", { cwd: projectFolder, exclude: ["**/node_modules/**"] });
+  expect(files.toSorted()).toEqual(all.toSorted());
+});
+
+test.each(suites.filter(isFileSuite).flatMap(({ name, files }) => files.map((pattern) => ({ name, pattern }))))(
+  "$pattern of the suite $name matches a file",
+  ({ pattern }) => {
+    expect(globSync(pattern, { cwd: projectFolder, exclude: ["**/node_modules/**"] })).not.toEqual([]);
+  },
+);
+
+test(".ci/nightly runs the suites of the night, and no suite that the list lacks", () => {
+  const script = readFileSync(join(projectFolder, ".ci/nightly"), "utf8");
+  const named = [...script.matchAll(/night_suite "[^"]*"(?: \\\n)? +([a-z0-9-]+)/g)].map(([, name]) => name);
+  const nightly = suites.filter(({ occasion }) => occasion === "nightly").map(({ name }) => name);
+  expect(named).toEqual(expect.arrayContaining(nightly));
+  expect(suites.map(({ name }) => name)).toEqual(expect.arrayContaining(named));
+});
+
+const suiteNamed = (name: string) => suites.filter((suite) => suite.name === name);
+const vitest = [process.execPath, "node_modules/vitest/vitest.mjs", "run"];
+
+test.each([
+  {
+    name: "npm test runs both projects at once",
+    chosen: ["unit", "old-contexts"],
+    want: [[...vitest, "--project", "unit", "--project", "old-contexts", "--maxWorkers=6"]],
+  },
+  {
+    name: "suites of files have as many workers as the most careful of them allows",
+    chosen: ["command", "postgres"],
+    want: [[...vitest, "--project", "command", "--project", "postgres", "--maxWorkers=3"]],
+  },
+  {
+    name: "a suite without a number of workers leaves it to vitest",
+    chosen: ["load"],
+    want: [[...vitest, "--project", "load"]],
+  },
+  {
+    name: "what a suite prepares must succeed first",
+    chosen: ["frameworks"],
+    prepare: ["tsc -p examples/frameworks"],
+    want: [[...vitest, "--project", "frameworks"]],
+  },
+  {
+    name: "arguments go to vitest",
+    chosen: ["load"],
+    args: ["-t", "a row"],
+    want: [[...vitest, "--project", "load", "-t", "a row"]],
+  },
+  {
+    name: "arguments go to the program of a suite",
+    chosen: ["h2spec"],
+    args: ["--seed", "7"],
+    want: [[process.execPath, "test/h2spec/run.ts", "--seed", "7"]],
+  },
+])("$name", ({ chosen, args = [], prepare = [], want }) => {
+  const { preparations, commands } = runOf(chosen.flatMap(suiteNamed), args);
+  expect({ preparations, commands }).toEqual({ preparations: prepare, commands: want });
+});
+
+test("without a name it lists every suite: what it tests, who runs it, why it is separate and what it needs", async () => {
+  const { exitCode, stdout } = await run();
+  expect(exitCode).toBe(0);
+  for (const { name } of suites) expect(stdout).toMatch(new RegExp(`^${name} `, "m"));
+  expect(stdout).toContain(
+    "prometheus      metrics in a Prometheus, and the alert rules of deploy/\n" +
+      "                .ci/run; starts a Prometheus; needs prometheus\n",
+  );
+});
+
+test("--of prints the names of the suites of an occasion, in their order", async () => {
+  const { exitCode, stdout } = await run("--of", "test");
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "unit\nold-contexts\n" });
+});
+
+test("--missing prints what is not installed, and how .ci/install-tools gets it", async () => {
+  using folder = createTempFolder();
+  symlinkSync("/bin/sh", folder.file("sh"));
+  writeFileSync(folder.file("prometheus"), "#!/bin/sh\n", { mode: 0o755 });
+  const words = [join(projectFolder, "tools/suite.ts"), "--missing", "prometheus", "deploy", "h2spec"];
+  const { stdout } = await runProgram(process.execPath, words, { environment: { PATH: folder.path } });
+  expect(stdout.split("\n")).toEqual([
+    "go sigs.k8s.io/kustomize/kustomize/v5@v5.5.0",
+    "debian systemd",
+    "debian strace",
+    "debian curl",
+    "site go https://go.dev/dl",
+    "",
+  ]);
+});
+
+test.each([
+  { words: ["postgers"], says: 'unknown suite "postgers": npm run suite lists them' },
+  { words: ["load", "crahs"], says: 'unknown suite "crahs": npm run suite lists them' },
+  { words: ["--", "test/deploy.test.ts"], says: "name a suite: npm run suite lists them" },
+  { words: ["--of", "dawn"], says: '--of must be followed by test, run or nightly, got "dawn"' },
+])("$words is refused before anything runs", async ({ words, says }) => {
+  expect(await run(...words)).toEqual({ exitCode: 2, stdout: "", stderr: `${says}\n` });
+});
+
+test("a suite that fails ends with exit code 1, one that passes with 0", async () => {
+  const passing = await run("unit", "--", "test/tools/watchdog.test.ts");
+  expect({ exitCode: passing.exitCode, passed: passing.stdout.includes("1 passed") }).toEqual({
+    exitCode: 0,
+    passed: true,
+  });
+  const failing = await run("unit", "--", "test/tools/there-is-none.test.ts");
+  expect(failing.exitCode).toBe(1);
+});

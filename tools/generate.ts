@@ -1,0 +1,63 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { projectFolder as project } from "./build/manifest.ts";
+
+// `npm run generate` writes what follows from the definitions: the `gen/` folders of src and test, openapi.json, and the
+// man page. With `-- --check` it writes to a folder of its own, compares, and fails when the project has something else.
+
+/** The definitions of the tests, which come in modules of their own; the plant store's are among them. */
+const testDefinitions = [
+  ...["files", "catalog", "kitchensink", "library", "moved", "streams"].map((name) => `test/proto/${name}`),
+  "conformance/proto/transcoding",
+  "proto/plantstore",
+];
+
+/** What is generated, as paths from the project's folder. */
+const generated = ["src/gateway/gen", "src/plantstore/gen", "test/gen", "openapi.json", "man/plantstore.1"];
+
+/** Runs a program in the project's folder and returns what it writes. */
+function run(program: string, args: readonly string[], input?: Buffer): Buffer {
+  return execFileSync(program, args, {
+    cwd: project,
+    input,
+    stdio: ["pipe", "pipe", "inherit"],
+    maxBuffer: 64 * 1024 * 1024,
+  });
+}
+
+/** Writes what a program of the project prints. */
+function write(folder: string, file: string, text: Buffer): void {
+  const path = join(folder, file);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+/** Generates everything into a folder, by the paths that it has in the project. */
+function generate(folder: string): void {
+  run("buf", ["generate", "-o", folder]);
+  const definition = run("buf", ["build", "--path", "proto/plantstore", "--exclude-imports", "-o", "-"]);
+  write(folder, "src/plantstore/gen/comments.ts", run(process.execPath, ["tools/write-comments.ts"], definition));
+  write(folder, "openapi.json", run(process.execPath, ["src/plantstore/cli/main.ts", "openapi"]));
+  write(folder, "man/plantstore.1", run(process.execPath, ["tools/write-man-page.ts"]));
+  const paths = testDefinitions.flatMap((path) => ["--path", path]);
+  const workspace = ["--config", "test/proto/buf.workspace.yaml", "--exclude-source-info"];
+  const image = run("buf", ["build", ...workspace, "-o", "-", ...paths]);
+  run("buf", ["generate", "-", "--template", "test/proto/buf.gen.yaml", "-o", folder], image);
+}
+
+/** Compares what is generated with the project, and prints what differs. */
+function check(): boolean {
+  const folder = join(project, "node_modules/.generated");
+  rmSync(folder, { recursive: true, force: true });
+  generate(folder);
+  const differing = generated.filter((path) => {
+    const { status } = spawnSync("diff", ["-r", join(folder, path), join(project, path)], { stdio: "inherit" });
+    return status !== 0;
+  });
+  if (differing.length > 0) process.stderr.write(`not as generated: ${differing.join(", ")}; run npm run generate\n`);
+  return differing.length === 0;
+}
+
+if (process.argv.includes("--check")) process.exitCode = check() ? 0 : 1;
+else generate(project);
