@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
-import type { SecureContextOptions, Server as TlsServer, TlsOptions } from "node:tls";
+import type { SecureContextOptions, TlsOptions } from "node:tls";
 import { withCode } from "../../errors/index.ts";
 import { BacklogBudget, clientClosedRequest, type Exchange, type Peer } from "../index.ts";
 import { type OptionNames, refuseUnknownOptions } from "../../options/index.ts";
@@ -15,7 +15,7 @@ import { createOwnHttp1Server } from "./own-http1-server.ts";
 import { OpenConnections } from "./open-connections.ts";
 import { createOwnHttp2Server } from "./own-http2-server.ts";
 import { showPeer } from "./peer.ts";
-import { createTlsServer } from "./tls-server.ts";
+import { createTlsServer, type TlsServer } from "./tls-server.ts";
 
 /** Where and how to listen. */
 export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
@@ -206,7 +206,7 @@ export class Listener {
     // On a Unix socket the connection inside TLS cannot be matched with the one around it.
     if (this.#isUnix) this.#sockets.served(socket, unknownInside);
     else this.#remember(socket);
-    tls.emit("connection", socket);
+    tls.accept(socket);
   }
 
   #remember(outer: Socket): void {

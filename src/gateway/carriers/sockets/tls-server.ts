@@ -1,4 +1,5 @@
-import type { Server as TlsServer, TlsOptions, TLSSocket } from "node:tls";
+import type { Socket } from "node:net";
+import type { SecureContextOptions, TlsOptions, TLSSocket } from "node:tls";
 import { timerMsMax } from "../index.ts";
 import type { HttpMajorVersion } from "./http-server.ts";
 
@@ -12,11 +13,15 @@ export interface TlsServerOptions {
   readonly take: (socket: TLSSocket, version: HttpMajorVersion) => void;
 }
 
-/**
- * Creates a node:tls server that never listens: pass it connections with `emit("connection", socket)`.
- *
- * A handshake that fails or takes too long ends its own connection only.
- */
+/** The server's side of TLS, on connections that another server has accepted. */
+export interface TlsServer {
+  /** Begins the handshake on a connection. One that fails, takes too long or is broken off closes this connection. */
+  accept(socket: Socket): void;
+  /** Uses a renewed certificate for new connections. */
+  setSecureContext(context: SecureContextOptions): void;
+}
+
+/** Creates a {@link TlsServer}. */
 export function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOptions): TlsServer {
   // Loaded only where there is TLS: it takes 10 ms to start.
   const { createServer } = process.getBuiltinModule("node:tls");
@@ -26,9 +31,17 @@ export function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOpti
     ALPNProtocols: ["h2", "http/1.1"],
   });
   server.on("secureConnection", (socket: TLSSocket) => {
-    socket.on("error", () => socket.destroy());
+    // As the connection was accepted: a client that has ended its side may still wait for a response.
+    socket.allowHalfOpen = true;
     take(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
   });
   server.on("tlsClientError", (_error, socket) => socket.destroy());
-  return server;
+  return {
+    accept: (socket) => {
+      // node:tls reports the end of the client's side within a handshake only to a socket that closes with it.
+      socket.allowHalfOpen = false;
+      server.emit("connection", socket);
+    },
+    setSecureContext: (context) => server.setSecureContext(context),
+  };
 }
