@@ -184,11 +184,13 @@ function compileProxyRoutes(
     described.flatMap(({ services }) => services.flatMap(({ methods }) => [...methods])),
   );
   const runs = new Map<DescMethod, UnaryRpc["run"]>();
-  const register = (router: ConnectRouter): void => {
-    routes?.(router);
+  const register = (router: ConnectRouter): unknown => {
+    const registered: unknown = routes?.(router);
     for (const [at, upstream] of upstreams.entries()) {
       for (const [method, run] of upstream.register(router, described[at]?.services ?? [])) runs.set(method, run);
     }
+    // Returned, so that a promise is refused.
+    return registered;
   };
   const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(rest.rules ?? [])];
   // The RPCs of one that could not be read yet are not known: a rule may be of these.

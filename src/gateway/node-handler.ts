@@ -13,6 +13,7 @@ import {
   transferEncodingProblem,
 } from "./carriers/index.ts";
 import { findTarget, refuseProblem, serve, type Server, type Target } from "./calls/index.ts";
+import { refusePromise } from "./options/index.ts";
 
 /**
  * A response of node:http or node:http2. Their types declare the same methods in different ways, and a union of them
@@ -93,7 +94,9 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
       if (parsed instanceof HttpProblem) return refuseProblem(server, exchange, parsed);
       exchange.body.onData(parsed, true);
     }
-    serve(server, exchange, target, () => contextValues?.(request));
+    serve(server, exchange, target, () =>
+      refusePromise(contextValues?.(request), "contextValues must return its result"),
+    );
   };
   return handle;
 }

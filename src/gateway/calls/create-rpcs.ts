@@ -30,7 +30,7 @@ import {
   type StreamRpc,
   type UnaryRpc,
 } from "../protocols/index.ts";
-import { refuseUnknownOptions } from "../options/index.ts";
+import { refusePromise, refuseUnknownOptions } from "../options/index.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
@@ -87,7 +87,7 @@ export function createRpcs(
       return router;
     },
   };
-  routes(router);
+  refusePromise<unknown>(routes(router), "routes must register the services synchronously");
   const services = added.map(({ spec }) => spec.method.parent);
   requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
   const registry = options.jsonOptions?.registry ?? createReachableRegistry(services);

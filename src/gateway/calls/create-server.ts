@@ -3,7 +3,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Limits } from "../carriers/index.ts";
 import { type RequestFailure, withCode } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../json/index.ts";
-import { type OptionNames, required } from "../options/index.ts";
+import { type OptionNames, refusePromise, required } from "../options/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
 import { createProtocols } from "../protocols/index.ts";
 import {
@@ -198,7 +198,7 @@ function listMethods(
 function guardToError(convert: ServingOptions["toError"] = toErrorDefault): typeof convert {
   return (thrown, context) => {
     try {
-      return convert(thrown, context);
+      return refusePromise(convert(thrown, context), "toError must return its result");
     } catch (fault) {
       return toFault(fault, callbackFailed("toError"));
     }

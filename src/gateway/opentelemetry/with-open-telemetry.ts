@@ -1,6 +1,7 @@
 import { createNoopMeter, type Meter, metrics } from "@opentelemetry/api";
 import type { AdmitRequest, AnsweredRequest, Endpoint, ServingOptions } from "../calls/index.ts";
 import { createRequestDurations, type Instruments } from "../conventions/index.ts";
+import { refusePromise } from "../options/index.ts";
 import { callWithin, tracePropagation } from "./request-context.ts";
 import { createTracing, scopeName, type TracingOptions } from "./tracing.ts";
 
@@ -59,7 +60,10 @@ function withPropagation({ upstreams }: Upstreams): Upstreams {
   return {
     upstreams: upstreams.map((upstream) => {
       const set = upstream.metadata?.set;
-      const all: FieldsOf = (request) => ({ ...tracePropagation(request.contextValues), ...set?.(request) });
+      const all: FieldsOf = (request) => ({
+        ...tracePropagation(request.contextValues),
+        ...refusePromise(set?.(request), "the set of metadata must return its result"),
+      });
       return { ...upstream, metadata: { ...upstream.metadata, set: all } };
     }),
   };

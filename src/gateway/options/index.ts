@@ -5,3 +5,4 @@
  */
 export { findMisspelled, nearestName } from "./nearest-name.ts";
 export { type OptionNames, refuseUnknownOptions, required } from "./option-names.ts";
+export { refusePromise } from "./refuse-promise.ts";

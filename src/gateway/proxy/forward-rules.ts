@@ -10,7 +10,7 @@ import {
 } from "../carriers/index.ts";
 import type { RequestFields } from "../client/index.ts";
 import { clipped, problem, withCode } from "../errors/index.ts";
-import type { OptionNames } from "../options/index.ts";
+import { type OptionNames, refusePromise } from "../options/index.ts";
 
 /**
  * Which header fields are passed on, in one direction. Names are compared without regard to case.
@@ -112,7 +112,8 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
       const ofClient = clientOf === undefined ? nothing : clientOf(request.peer.address);
       if (set === undefined) return ofClient;
       const added = new Map(ofClient);
-      for (const [name, value] of Object.entries(set(request))) {
+      const fields = refusePromise(set(request), "the set of metadata must return its result");
+      for (const [name, value] of Object.entries(fields)) {
         requireSettable(name.toLowerCase());
         if (value !== undefined) requireField(name, value);
         added.set(name.toLowerCase(), value);

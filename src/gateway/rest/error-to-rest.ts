@@ -6,6 +6,7 @@ import { toUtf8 } from "../carriers/index.ts";
 import { problemStatusOf } from "../errors/index.ts";
 import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
 import { anyToJson, type JsonStyle } from "../json/index.ts";
+import { refusePromise } from "../options/index.ts";
 
 /** What is known about a failed request besides its error. */
 export interface RestFailure {
@@ -63,7 +64,8 @@ export function createErrorRecordWriter(policy?: ErrorRecordPolicy, registry?: R
   const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({ httpStatus, body: toStatusJson(error, options) });
   const recordOf = policy ?? standard;
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
-    const { httpStatus, body, contentType = "application/json" } = recordOf(error, failure);
+    const record = refusePromise(recordOf(error, failure), "rest.errorRecord must return its result");
+    const { httpStatus, body, contentType = "application/json" } = record;
     return { httpStatus, contentType, body: toUtf8(JSON.stringify(body)) };
   };
   return Object.assign(write, { isDefault: policy === undefined });

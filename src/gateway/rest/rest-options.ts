@@ -7,7 +7,7 @@ import {
   type WriteJsonOptions,
 } from "../json/index.ts";
 import { withCode } from "../errors/index.ts";
-import { type OptionNames, refuseUnknownOptions } from "../options/index.ts";
+import { type OptionNames, refusePromise, refuseUnknownOptions } from "../options/index.ts";
 import type { ErrorRecordPolicy } from "./error-to-rest.ts";
 import type { OutsideHttpRule } from "./http-rule.ts";
 
@@ -185,7 +185,7 @@ export function serviceOptionsOf(
 ): Required<RestServiceOptions> {
   if (optionsOf === undefined) return serviceDefaults;
   const owner = `rest.service of ${service.typeName}`;
-  const given = optionsOf(service);
+  const given = refusePromise(optionsOf(service), "rest.service must return its result");
   refuseUnknownOptions(given, serviceDefaults, owner);
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   for (const [name, value] of set) requireType(name, value, owner);

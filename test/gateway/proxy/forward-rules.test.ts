@@ -311,6 +311,33 @@ describe("with rules", () => {
     },
   );
 
+  test.each<{ form: string; set: () => unknown; fault: string }>([
+    {
+      form: "throws",
+      set: () => {
+        throw new Error("no key");
+      },
+      fault: "Error: no key",
+    },
+    {
+      form: "rejects",
+      set: () => Promise.reject(new Error("no key")),
+      fault: "TypeError: the set of metadata must return its result, got a promise",
+    },
+    {
+      form: "resolves",
+      set: () => Promise.resolve({ "x-a": "1" }),
+      fault: "TypeError: the set of metadata must return its result, got a promise",
+    },
+  ])("a set that $form fails its call, in either direction", async ({ set, fault }) => {
+    const rules: object = { set };
+    const faults: string[] = [];
+    const onFault = (error: unknown): void => void faults.push(String(error));
+    const { got } = await pass([], {}, { metadata: rules }, { onFault });
+    await pass([], {}, { answerMetadata: rules }, { onFault });
+    expect([got, faults]).toEqual([{}, [fault, fault]]);
+  });
+
   test("a value that no field may have is not set", async () => {
     const faults: string[] = [];
     const onFault = (error: unknown): void => void faults.push(String(error));
