@@ -121,7 +121,7 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   }
   const { body } = exchange;
   if (body === undefined) return Promise.resolve(noBytes);
-  return new Promise((resolve, reject) => {
+  const reading = new Promise<Uint8Array>((resolve, reject) => {
     body.read(planBody(bytesMax), {
       received(bytes) {
         if (bytes === undefined) reject(messageTooLarge(bytesMax));
@@ -130,6 +130,9 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
       dropped: (reason) => reject(reason === undefined ? answeredFirst() : httpError(reason)),
     });
   });
+  // An endpoint that has begun to read may respond for another reason. A client must not be able to exit the process then.
+  reading.catch(() => undefined);
+  return reading;
 }
 
 function answeredFirst(): ConnectError {

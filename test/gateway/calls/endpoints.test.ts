@@ -192,6 +192,46 @@ test.each([
   });
 });
 
+// The client decides when its body ends, so a promise of it that the endpoint drops must not exit the process.
+describe.each(carrierNames)(
+  "by %s, an endpoint that has begun to read a body may respond for another reason",
+  (carrier) => {
+    test.each<{ name: string; answer: Endpoint["answer"] }>([
+      {
+        name: "synchronously",
+        answer: ({ readBody }) => {
+          void readBody(4);
+          return { httpStatus: 401, body: "" };
+        },
+      },
+      {
+        name: "asynchronously",
+        answer: async ({ readBody }) => {
+          const body = readBody(4);
+          await new Promise(setImmediate);
+          if (body !== undefined) throw new ConnectError("the signature is wrong", Code.Unauthenticated);
+          return { httpStatus: 200, body: "" };
+        },
+      },
+    ])("$name", async ({ answer }) => {
+      const unhandled: unknown[] = [];
+      const record = (reason: unknown): void => void unhandled.push(reason);
+      process.on("unhandledRejection", record);
+      try {
+        await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [{ ...hook, answer }] });
+        for (const body of ["ok", "longer than four bytes"]) {
+          const request = { httpMethod: "POST", path: hook.path, header: [], body: Buffer.from(body) };
+          expect((await gateway.ask(carrier, request)).httpStatus).toBe(401);
+        }
+        await new Promise(setImmediate);
+      } finally {
+        process.off("unhandledRejection", record);
+      }
+      expect(unhandled).toEqual([]);
+    });
+  },
+);
+
 test.each([Number.NaN, 0, -1, 1.5, Infinity])("a body is not read with %s as its limit", async (bytesMax) => {
   let thrown: unknown;
   const wrong: Endpoint = {
