@@ -84,7 +84,8 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     const credential = readCredential(authorization, connection);
     if ("kind" in credential) throw errors.credential(credential.kind);
     const outcome = verifier.verify(credential);
-    return outcome instanceof Promise ? outcome.then(toPrincipal) : toPrincipal(outcome);
+    // It may be another library's thenable.
+    return "then" in outcome ? Promise.resolve(outcome).then(toPrincipal) : toPrincipal(outcome);
   }
 
   function toPrincipal(outcome: TokenOutcome): Principal {

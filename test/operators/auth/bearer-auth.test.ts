@@ -29,6 +29,16 @@ function answer({ text }: PresentedToken): TokenOutcome {
 
 const atOnce: TokenVerifier = { verify: answer };
 const later: TokenVerifier = { verify: (token) => Promise.resolve(answer(token)) };
+/** Returns what awaits like a promise and is no instance of this realm's: another library's, or one of node's in Jest. */
+const byThenable: TokenVerifier = {
+  verify: (token) => {
+    const thenable: PromiseLike<TokenOutcome> = {
+      // oxlint-disable-next-line unicorn/no-thenable
+      then: (resolve, reject) => Promise.resolve(answer(token)).then(resolve, reject),
+    };
+    return Object.assign(Object.create(null), thenable);
+  },
+};
 
 const options = {
   realm,
@@ -161,6 +171,7 @@ const refusals: readonly Refusal[] = [
 describe.each([
   { verifier: atOnce, how: "at once" },
   { verifier: later, how: "by a promise" },
+  { verifier: byThenable, how: "by a promise of another make" },
 ])("admit, with a verifier that answers $how", ({ verifier }) => {
   const { admit } = createBearerAuth(verifier, options);
 

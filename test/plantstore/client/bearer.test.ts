@@ -30,7 +30,23 @@ test.each(["", "secret-token\n"])("%j is refused at once, and not quoted", (toke
   expect(() => bearer(token)).toThrow(/^the token (?!.*secret)/);
 });
 
-test("a token that cannot be had ends the call with what was thrown", async () => {
-  const away = new ConnectError("the provider is away", Code.Unavailable);
-  await expect(deletePlant(1n, () => Promise.reject(away))).rejects.toBe(away);
+const away = new ConnectError("the provider is away", Code.Unavailable);
+
+test.each<{ name: string; token: () => string | Promise<string> }>([
+  {
+    name: "throws",
+    token: () => {
+      throw away;
+    },
+  },
+  { name: "rejects", token: () => Promise.reject(away) },
+])("a function of tokens that $name ends the call with that error", async ({ token }) => {
+  await expect(deletePlant(1n, token)).rejects.toBe(away);
+});
+
+test.each<{ name: string; token: () => string | Promise<string> }>([
+  { name: "returns", token: () => "secret-token\n" },
+  { name: "resolves with", token: () => Promise.resolve("secret-token\n") },
+])("a function that $name what is no token ends the call without quoting it", async ({ token }) => {
+  await expect(deletePlant(1n, token)).rejects.toThrow(/the token (?!.*secret)/);
 });

@@ -40,9 +40,19 @@ test("a token that is wrong is refused", async () => {
   expect(await deletePlant(tokens.unknown, 1n)).toBe(status.UNAUTHENTICATED);
 });
 
-test("a token that cannot be had ends the call, which the store never sees", async () => {
+test.each<{ name: string; token: () => string | Promise<string> }>([
+  {
+    name: "throws",
+    token: () => {
+      throw new Error("the provider is away");
+    },
+  },
+  { name: "rejects", token: () => Promise.reject(new Error("the provider is away")) },
+  { name: "returns what is no token", token: () => "token\n" },
+  { name: "resolves with what is no token", token: () => Promise.resolve("token\n") },
+])("a function of tokens that $name ends the call, which the store never sees", async ({ token }) => {
   const { store, attempts } = countingStore(() => Promise.resolve(true));
-  const code = await deletePlant(() => Promise.reject(new Error("the provider is away")), 1n, store);
+  const code = await deletePlant(token, 1n, store);
   expect({ code, attempts: attempts() }).toEqual({ code: status.UNAUTHENTICATED, attempts: 0 });
 });
 

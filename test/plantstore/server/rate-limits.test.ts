@@ -1,13 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
 import { type Field, fieldValue, type HttpAnswer } from "../../support/carriers/exchange.ts";
-import { readWebTrailer } from "../../support/gateway/outcome.ts";
+import { readOutcome, readWebTrailer } from "../../support/gateway/outcome.ts";
 import { type Carriage, carriages, deletePlantRequest, exchange } from "../../support/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "../../contract/expected-answer.ts";
+import type { TokenVerifier } from "../../../src/operators/auth/index.ts";
 import {
   authorized,
   bearer,
   startPlantServer,
+  testVerifier,
   type TestPlantServer,
   tokens,
 } from "../../support/server/plant-server.ts";
@@ -19,17 +21,25 @@ const [rest] = carriages;
 const from = (address: string): Field => ["x-forwarded-for", address];
 const trustedProxies = ["127.0.0.1"];
 
+const verifiers: readonly { readonly how: string; readonly auth: TokenVerifier }[] = [
+  { how: "synchronously", auth: testVerifier },
+  { how: "asynchronously", auth: { verify: async (token) => testVerifier.verify(token) } },
+];
+
 function call(server: TestPlantServer, carriage: Carriage | undefined, header: readonly Field[]): Promise<HttpAnswer> {
   if (carriage === undefined) throw new Error("there is no carriage");
   return exchange(server.address, carriage.httpVersion, deletePlantRequest(carriage.format, 7n, header));
 }
 
 describe.each(carriages)("$name", (carriage) => {
-  test.each(["principal", "address"] as const)("a call above the limit of the %s is refused", async (name) => {
+  const rows = (["principal", "address"] as const).flatMap((name) => verifiers.map((each) => ({ name, ...each })));
+  test.each(rows)("a call above the limit of the $name is refused, with a token verified $how", async (row) => {
+    const { name, auth } = row;
     const rates = name === "principal" ? { ratePerPrincipal: rate } : { ratePerAddress: rate };
     const store = openMemoryStore(new Set([7n]));
-    await using server = await startPlantServer({ store, ...rates });
-    await call(server, carriage, [authorized]);
+    await using server = await startPlantServer({ store, auth, ...rates });
+    const first = await call(server, carriage, [authorized]);
+    expect(readOutcome(carriage.format, first).code).toBe(0);
     const answer = await call(server, carriage, [authorized]);
     const waitS = fieldValue(seenFields(carriage, answer), "retry-after") ?? "";
     expect(Number(waitS)).toBeGreaterThan(900);
@@ -51,23 +61,41 @@ function seenFields({ format }: Carriage, answer: HttpAnswer): readonly Field[] 
   return format.protocol === "grpc-web" ? readWebTrailer(format, answer) : answer.header;
 }
 
-test("a principal is limited from whatever address it calls, and not by the calls of others", async () => {
-  await using server = await startPlantServer({ ratePerPrincipal: rate, trustedProxies });
-  const outcomes = [];
-  for (const header of [
-    [authorized, from("203.0.113.1")],
-    [authorized, from("203.0.113.2")],
-    [bearer(tokens.unknown), from("203.0.113.2")],
-  ]) {
-    outcomes.push(await codeOf(server, header));
-  }
-  expect(outcomes).toEqual(["not_found", "resource_exhausted", "unauthenticated"]);
-});
+test.each(verifiers)(
+  "a principal is limited from whatever address it calls, and not by the calls of others, verified $how",
+  async ({ auth }) => {
+    await using server = await startPlantServer({ auth, ratePerPrincipal: rate, trustedProxies });
+    const outcomes = [];
+    for (const header of [
+      // Neither a refused token nor a missing scope takes a call from the principal.
+      [bearer(tokens.unknown), from("203.0.113.2")],
+      [bearer(tokens.narrow), from("203.0.113.2")],
+      [authorized, from("203.0.113.1")],
+      [authorized, from("203.0.113.2")],
+      [bearer(tokens.unknown), from("203.0.113.2")],
+    ]) {
+      outcomes.push(await codeOf(server, header));
+    }
+    expect(outcomes).toEqual([
+      "unauthenticated",
+      "permission_denied",
+      "not_found",
+      "resource_exhausted",
+      "unauthenticated",
+    ]);
+  },
+);
 
 async function codeOf(server: TestPlantServer, header: readonly Field[]): Promise<string> {
   const answer = await call(server, rest, header);
   const { error }: { error: number } = JSON.parse(String(answer.body));
-  return { 5: "not_found", 8: "resource_exhausted", 16: "unauthenticated" }[error] ?? String(error);
+  const names: Readonly<Record<number, string>> = {
+    5: "not_found",
+    7: "permission_denied",
+    8: "resource_exhausted",
+    16: "unauthenticated",
+  };
+  return names[error] ?? String(error);
 }
 
 test.each([
