@@ -34,14 +34,13 @@ export class DescriptorReader {
     return new ConnectError(`no descriptors within ${limitMs} ms`, Code.DeadlineExceeded);
   }
 
-  async #start(signal: AbortSignal): Promise<Uint8Array | Error> {
-    try {
-      return await this.#read(signal);
-    } catch (error) {
-      return error instanceof Error ? error : new Error(String(error));
-    } finally {
-      this.#reading = undefined;
-    }
+  #start(signal: AbortSignal): Promise<Uint8Array | Error> {
+    // A source of the program's own may throw instead of rejecting: it must not end before it is noted as under way.
+    return (async () => await this.#read(signal))()
+      .catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))))
+      .finally(() => {
+        this.#reading = undefined;
+      });
   }
 }
 

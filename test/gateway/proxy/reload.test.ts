@@ -20,6 +20,31 @@ function keeping(file: DescFile, isKept: (name: string) => boolean): Uint8Array 
   return toBinary(FileDescriptorSetSchema, set);
 }
 
+test.each<{ form: string; fail: () => Promise<never> }>([
+  {
+    form: "throws",
+    fail: () => {
+      throw new Error("no file");
+    },
+  },
+  { form: "rejects", fail: () => Promise.reject(new Error("no file")) },
+])("a source of descriptors that $form is read again by each reload", async ({ fail }) => {
+  const first = keeping(GreenhouseService.file, (name) => name === "GetReading");
+  let read = (): Promise<Uint8Array> => Promise.resolve(first);
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read: () => read() } }],
+  });
+  for (const name of ["WaterBed", "WatchReadings"]) {
+    read = fail;
+    expect(await proxy.reload()).toMatchObject({ added: [], removed: [], problems: ["no file"] });
+    const next = keeping(GreenhouseService.file, (each) => each === name);
+    read = () => Promise.resolve(next);
+    const { added, problems } = await proxy.reload();
+    expect({ added, problems }).toEqual({ added: [`/greenhouse.v1.GreenhouseService/${name}`], problems: [] });
+  }
+  await proxy.close();
+});
+
 test("a reload puts new descriptors in use, and with problems leaves the old ones", async () => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }), waterBed: () => ({}) });
   let set = keeping(GreenhouseService.file, (name) => name === "GetReading");
