@@ -79,15 +79,26 @@ export class Retries {
   /** Notes that an attempt has failed. @returns the milliseconds until the next one; `undefined` if there is none */
   failed({ method, error, pushback, attempts, attemptsSincePushback }: FailedCall): number | undefined {
     const policy = this.#policy;
-    if (policy === undefined || !policy.retryableCodes.includes(error.code)) return undefined;
-    this.#tokens = Math.max(0, this.#tokens - 1);
-    if (this.#tokens <= this.#budget.maxTokens / 2 || attempts >= policy.maxAttempts) return undefined;
-    if (policy.methods?.(method) === false) return undefined;
-    if (pushback !== null) return readPushback(pushback);
+    if (policy === undefined) return undefined;
+    const isRetryable = policy.retryableCodes.includes(error.code) && allows(policy, method);
+    const pushbackMs = pushback === null ? undefined : readPushback(pushback);
+    const isUnwanted = pushback !== null && pushbackMs === undefined;
+    // gRFC A6, "Throttling Retry Attempts": so does a failure after which the server wants no other attempt.
+    if (isRetryable || isUnwanted) this.#tokens = Math.max(0, this.#tokens - 1);
+    if (!isRetryable || isUnwanted || attempts >= policy.maxAttempts) return undefined;
+    if (this.#tokens <= this.#budget.maxTokens / 2) return undefined;
+    if (pushbackMs !== undefined) return pushbackMs;
     const { initialBackoffMs, backoffMultiplier, maxBackoffMs } = policy;
     const backoffMs = Math.min(initialBackoffMs * backoffMultiplier ** (attemptsSincePushback - 1), maxBackoffMs);
     return backoffMs * (1 + jitter * (2 * Math.random() - 1));
   }
+}
+
+/** Returns whether calls of a method may be processed twice: only if `methods` returns true, and no promise of it. */
+function allows({ methods }: RetryPolicy, method: DescMethod): boolean {
+  if (methods === undefined) return true;
+  const isAllowed: unknown = methods(method);
+  return isAllowed === true;
 }
 
 /** gRFC A6, "Pushback": anything but a number of milliseconds says that the call is not wanted again. */

@@ -1,7 +1,7 @@
 import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   GreenhouseService,
   ReadingSchema,
@@ -155,6 +155,33 @@ const rows: readonly Row[] = [
     steps: [unavailable, ok],
     retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
     want: "Unavailable",
+    attempts: 1,
+  },
+  {
+    name: "a method that must not be processed twice, whenever the server wants it",
+    steps: [pushback("0"), ok],
+    retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
+    want: "Unavailable",
+    attempts: 1,
+  },
+  {
+    name: "an answer that has begun, whenever the server wants it",
+    steps: [
+      sends((id) =>
+        grpcAnswer(id, watered, [
+          ["grpc-status", "14"],
+          ["grpc-retry-pushback-ms", "0"],
+        ]),
+      ),
+      ok,
+    ],
+    want: "Unavailable",
+    attempts: 1,
+  },
+  {
+    name: "a code that the policy does not name, whenever the server wants it",
+    steps: [fails(5, ["grpc-retry-pushback-ms", "0"]), ok],
+    want: "NotFound",
     attempts: 1,
   },
   {
@@ -382,6 +409,66 @@ test("waits get longer up to a limit, by chance a fifth more or less", () => {
     expect(Math.max(...waits)).toBeGreaterThan(wantMs * 1.05);
     for (let i = 0; i < 100; i++) retries.succeeded();
   }
+});
+
+describe("a call is sent again only if all conditions hold", () => {
+  const yesAndNo = [true, false];
+  const pushbacks = [
+    { asked: null, isWanted: true, waitMs: undefined },
+    { asked: "7", isWanted: true, waitMs: 7 },
+    { asked: "-1", isWanted: false, waitMs: undefined },
+    { asked: "soon", isWanted: false, waitMs: undefined },
+  ];
+  const combinations = pushbacks.flatMap((pushed) =>
+    yesAndNo.flatMap((isRetryable) =>
+      yesAndNo.flatMap((isAllowed) =>
+        yesAndNo.flatMap((hasAttempts) =>
+          yesAndNo.map((hasBudget) => ({ ...pushed, isRetryable, isAllowed, hasAttempts, hasBudget })),
+        ),
+      ),
+    ),
+  );
+  const budget = { maxTokens: 4, tokenRatio: 0.001 };
+
+  test.each(combinations)(
+    "pushback $asked, code named: $isRetryable, method allowed: $isAllowed, attempts left: $hasAttempts, budget left: $hasBudget",
+    ({ asked, isWanted, waitMs, isRetryable, isAllowed, hasAttempts, hasBudget }) => {
+      const retries = new Retries({ ...policy, budget, methods: ({ name }) => name === "WaterBed" });
+      if (!hasBudget) for (const _ of [1, 2]) retries.failed(failure);
+      const delayMs = retries.failed({
+        ...failure,
+        method: isAllowed ? method : GreenhouseService.method.getReading,
+        error: new ConnectError("", isRetryable ? Code.Unavailable : Code.NotFound),
+        pushback: asked,
+        attempts: hasAttempts ? policy.maxAttempts - 1 : policy.maxAttempts,
+      });
+      const isSent = isWanted && isRetryable && isAllowed && hasAttempts && hasBudget;
+      expect(delayMs !== undefined).toBe(isSent);
+      if (isSent && waitMs !== undefined) expect(delayMs).toBe(waitMs);
+    },
+  );
+
+  test.each(combinations.filter(({ hasBudget, hasAttempts }) => hasBudget && hasAttempts))(
+    "pushback $asked, code named: $isRetryable, method allowed: $isAllowed: what it takes of the budget",
+    ({ asked, isWanted, isRetryable, isAllowed }) => {
+      const retries = new Retries({ ...policy, budget, methods: ({ name }) => name === "WaterBed" });
+      retries.failed({
+        ...failure,
+        method: isAllowed ? method : GreenhouseService.method.getReading,
+        error: new ConnectError("", isRetryable ? Code.Unavailable : Code.NotFound),
+        pushback: asked,
+      });
+      // gRFC A6: a failure that is worth another attempt counts, and one after which the server wants none.
+      const isCounted = (isRetryable && isAllowed) || !isWanted;
+      expect(retries.failed(failure) === undefined).toBe(isCounted);
+    },
+  );
+
+  test("a method is not allowed by a promise", () => {
+    const promised: object = { ...policy, methods: () => Promise.resolve(false) };
+    const retries = new Retries(Object.assign({ ...policy }, promised));
+    expect(retries.failed(failure)).toBeUndefined();
+  });
 });
 
 test("nothing is sent again once half of the budget is gone, until successes have filled it", () => {
