@@ -68,6 +68,19 @@ describe("Cors.preflight()", () => {
     expect(toObject(fields)).toEqual({ vary: "origin" });
   });
 
+  const both = [true, false];
+  const requests = both.flatMap((isOptions) =>
+    both.flatMap((hasOrigin) => both.map((asksForMethod) => ({ isOptions, hasOrigin, asksForMethod }))),
+  );
+  test.each(requests)("is for requests with all three: $isOptions, $hasOrigin, $asksForMethod", (given) => {
+    const fields = listed.preflight({
+      httpMethod: given.isOptions ? "OPTIONS" : "DELETE",
+      origin: given.hasOrigin ? shop : null,
+      accessControlRequestMethod: given.asksForMethod ? "DELETE" : null,
+    });
+    expect(fields !== undefined).toBe(given.isOptions && given.hasOrigin && given.asksForMethod);
+  });
+
   test.each([
     { why: "another method", httpMethod: "GET", origin: shop, accessControlRequestMethod: "GET" },
     { why: "no origin", httpMethod: "OPTIONS", origin: null, accessControlRequestMethod: "GET" },

@@ -184,6 +184,51 @@ describe("X-Forwarded-For, -Proto and -Host", () => {
   });
 });
 
+function listOf(count: number, itemOf: (at: number) => string): string {
+  return Array.from({ length: count }, (_, at) => itemOf(at + 1)).join(", ");
+}
+
+/** Returns which of so many items counts, from 1; 0 for none. */
+function believedOf(items: number, hops: number): number {
+  return items === hops ? Math.min(items, 1) : items;
+}
+
+describe("X-Forwarded lists of unequal length", () => {
+  // Each trusted proxy has added an address, so the first one is the client's. Where schemes or hosts are not as many,
+  // only the last one is certain, which the nearest proxy has written.
+  const counts = [0, 1, 2, 3, 4];
+  const lists = [0, 1, 2, 3].flatMap((hops) =>
+    counts.flatMap((schemes) => counts.map((hosts) => ({ hops, schemes, hosts }))),
+  );
+
+  test.each(lists)("$hops addresses, $schemes schemes and $hosts hosts", ({ hops, schemes, hosts }) => {
+    const scheme = believedOf(schemes, hops);
+    const host = believedOf(hosts, hops);
+    const header: Record<string, string> = {
+      ...(hops > 0 && { "x-forwarded-for": listOf(hops, (at) => (at === 1 ? "203.0.113.7" : `10.2.2.${at}`)) }),
+      ...(schemes > 0 && { "x-forwarded-proto": listOf(schemes, (at) => (at === scheme ? "https" : "http")) }),
+      ...(hosts > 0 && { "x-forwarded-host": listOf(hosts, (at) => `host-${at}.example`) }),
+    };
+    expect(clientOf("x-forwarded", header)).toEqual({
+      ...(hops > 0 ? { address: "203.0.113.7", port: 0 } : peer),
+      ...(scheme > 0 && { scheme: "https" }),
+      ...(host > 0 && { host: `host-${host}.example` }),
+    });
+  });
+
+  test.each([
+    { name: "is not trusted", middle: "198.51.100.9", want: { address: "198.51.100.9", port: 0 } },
+    { name: "is unknown", middle: "unknown", want: { address: "10.2.2.2", port: 0 } },
+  ])("what is said beyond a hop that $name does not count", ({ middle, want }) => {
+    const header = {
+      "x-forwarded-for": `203.0.113.7, ${middle}, 10.2.2.2`,
+      "x-forwarded-proto": "https, http, https",
+      "x-forwarded-host": "client.example, middle.example, near.example",
+    };
+    expect(clientOf("x-forwarded", header)).toEqual({ ...want, scheme: "http", host: "middle.example" });
+  });
+});
+
 test.each(["x-forwarded", "forwarded"] as const)("%s of a peer that is not trusted says nothing", (fields) => {
   const header = { forwarded: "for=203.0.113.7;proto=https", "x-forwarded-for": "203.0.113.7" };
   const stranger = { address: "198.51.100.1", port: 1 };
