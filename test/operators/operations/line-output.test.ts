@@ -1,4 +1,4 @@
-import { PassThrough } from "node:stream";
+import { PassThrough, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test, vi } from "vitest";
 import { LineOutput } from "../../../src/operators/operations/line-output.ts";
@@ -52,6 +52,36 @@ test("lines that nobody takes are dropped from some megabytes on, and counted on
   const kept = lines.filter((one) => one.startsWith("x")).length;
   expect(kept * line.length).toBeLessThan(5 * 1024 * 1024);
   expect(lines.slice(-4)).toEqual([`lost ${String(written - kept)}`, "the next", "another", ""]);
+});
+
+test("lines that are lost again, once earlier ones were counted, are counted by themselves", async () => {
+  const taken: string[] = [];
+  const waiting: (() => void)[] = [];
+  // A reader that takes nothing until it is told to.
+  const stream = new Writable({
+    decodeStrings: false,
+    write: (lines: string, _encoding, done) => {
+      waiting.push(() => {
+        taken.push(...lines.split("\n").filter((line) => line !== "" && !line.startsWith("other")));
+        done();
+      });
+    },
+  });
+  const output = new LineOutput(stream, lostLine);
+  const takeAll = async (): Promise<void> => {
+    do {
+      waiting.shift()?.();
+      await new Promise(setImmediate);
+    } while (waiting.length > 0);
+  };
+  for (const more of [100, 7]) {
+    // One line crosses the bound, and the others are dropped.
+    for (let i = 0; i < 4 * 1024 + 1 + more; i++) output.write(kibibyte("other"));
+    await takeAll();
+    output.write("the next\n");
+    await takeAll();
+  }
+  expect(taken).toEqual(["lost 100", "the next", "lost 7", "the next"]);
 });
 
 test("lines that matter more find room where others are dropped, up to a bound of their own", async () => {

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { Readiness } from "../../../src/gateway/health/readiness.ts";
 import { logReadiness } from "../../../src/operators/operations/readiness-log.ts";
 import { createPlantServer } from "../../../src/plantstore/server/index.ts";
@@ -41,6 +41,34 @@ test("a part that cannot serve is one line with its cause, and another once it c
       readyAgain("credentials", "the provider is away"),
     ]);
   end();
+});
+
+test("a part that fails again after it has recovered is logged again, with its new cause and duration", () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const store: { problem?: string | undefined } = {};
+  const { log, lines } = openLogLines("warn");
+  const end = logReadiness(new Readiness({ store }), log);
+  for (const [problem, lastsMs] of [
+    ["the disk is full", 3_000],
+    [undefined, 6_000],
+    ["the server is gone", 1_500],
+    [undefined, 750],
+    ["the disk is full", 750],
+  ] as const) {
+    store.problem = problem;
+    vi.advanceTimersByTime(lastsMs);
+  }
+  end();
+  store.problem = undefined;
+  vi.advanceTimersByTime(3_000);
+  expect(lines()).toMatchObject([
+    notReady("store", "the disk is full"),
+    { ...readyAgain("store", "the disk is full"), lastedMs: 3_000 },
+    notReady("store", "the server is gone"),
+    { ...readyAgain("store", "the server is gone"), lastedMs: 1_500 },
+    notReady("store", "the disk is full"),
+  ]);
 });
 
 test("a server logs its readiness from when it listens until it drains", async () => {

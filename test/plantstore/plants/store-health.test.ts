@@ -170,6 +170,29 @@ describe.concurrent("the health of a store", () => {
     await expect.poll(() => patient.health.problem).toBe(away);
   });
 
+  test("is waited for as long again when what may pass comes back after it has passed", async ({ expect }) => {
+    const { health, looks, limitsMs, nextLook } = openHealth({ briefMsMax: never });
+    for (const round of [0, 1]) {
+      const suspected = health.suspect();
+      looks[2 * round]?.resolve(away);
+      await suspected;
+      expect(health.problem).toBeUndefined();
+      await nextLook();
+      looks[2 * round + 1]?.resolve(undefined);
+      await nextTurn();
+    }
+    const [first = 0, firstAgain, second = 0, secondAgain] = limitsMs;
+    expect([firstAgain, secondAgain]).toEqual([first, second]);
+    expect(second).toBeGreaterThan(first);
+    // One that was reported, and is over, is noticed again, too.
+    for (const round of [0, 1]) {
+      health.report(full);
+      await nextLook();
+      looks[4 + round]?.resolve(undefined);
+      await expect.poll(() => health.problem).toBeUndefined();
+    }
+  });
+
   test("is proved by a write unless the store has worked lately", async ({ expect }) => {
     const { health, knewOfWork, looks, nextLook } = openHealth({ watchIntervalMs: 1 });
     await nextLook();

@@ -254,6 +254,33 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
     }
   });
 
+  test("when five tokens fail again after the endpoint was back, which is told of again", async () => {
+    const messages: string[] = [];
+    const tell = (_fields: object, message: string): void => void messages.push(message);
+    await using endpoint = await openEndpoint({}, {}, { info: tell, warn: tell });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+    try {
+      for (const outage of [1, 2]) {
+        endpoint.answer = (_request, response) => void response.writeHead(500).end();
+        for (let n = 0; n < 5; n += 1) {
+          expect(endpoint.verifier.problem).toBeUndefined();
+          await outcomeOf(endpoint, `token-${outage}-${n}`);
+        }
+        expect(endpoint.verifier.problem).toMatch(/answered 500$/);
+        endpoint.answer = { active: true, sub: "ada" };
+        expect(await outcomeOf(endpoint, `early-${outage}`)).toMatchObject({ kind: "unavailable" });
+        vi.setSystemTime(Date.now() + 1_000);
+        expect(await outcomeOf(endpoint, `late-${outage}`)).toMatchObject({ kind: "principal" });
+        expect(endpoint.verifier.problem).toBeUndefined();
+      }
+    } finally {
+      vi.useRealTimers();
+    }
+    const away = "tokens cannot be introspected";
+    const back = "tokens can be introspected again";
+    expect(messages).toEqual([away, back, away, back]);
+  });
+
   test("when many fail, but not five in a row", async () => {
     await using endpoint = await openEndpoint({});
     for (let round = 0; round < 4; round += 1) {

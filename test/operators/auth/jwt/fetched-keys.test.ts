@@ -286,6 +286,38 @@ describe("a provider that goes away", () => {
     for (const replica of replicas) replica[Symbol.dispose]();
   });
 
+  test("that is away again after it was back is left alone no longer than at first, and told of again", async () => {
+    using provider = await startProvider();
+    const messages: string[] = [];
+    const failures: unknown[] = [];
+    const log: OperatorLog = {
+      info: (_, message) => void messages.push(message),
+      warn: (fields, message) => {
+        messages.push(message);
+        failures.push("failures" in fields && fields.failures);
+      },
+    };
+    const timing = { ...byDemand, backOffMs: 1_000_000, backOffMaxMs: 6_000_000 };
+    using verifier = await openAt(provider, timing, log);
+    const token = await provider.sign({}, { kid: "unknown" });
+    const { answer } = provider;
+    for (let outage = 0; outage < 2; outage += 1) {
+      provider.answer = (_request, response) => void response.writeHead(503).end();
+      for (const _ of [1, 2]) await verifier.reload?.();
+      provider.answer = answer;
+      await verifier.reload?.();
+    }
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    await verifier.reload?.();
+    const outcome = await outcomeOf(verifier, token);
+    expect(outcome).toMatchObject({ kind: "unavailable" });
+    expect(outcome.kind === "unavailable" && outcome.retryAfterS).toBeLessThanOrEqual(1_000);
+    expect(failures).toEqual([1, 2, 1, 2, 1]);
+    const away = "keys cannot be fetched";
+    const back = "keys can be fetched again";
+    expect(messages).toEqual(["keys changed", away, away, back, away, away, back, away]);
+  });
+
   test("is asked again after a while, without any request, and is back then", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();

@@ -27,6 +27,22 @@ test("a worker that is lost, and one that is back, is told of once each", () => 
   expect({ lost, back }).toEqual({ lost: true, back: false });
 });
 
+test("a worker that is lost again is told of again, by how long it is lost this time", () => {
+  const reports: Upkeep[] = [];
+  const away = new AwayWorkers((upkeep) => void reports.push(upkeep));
+  away.failed(1, "refused", performance.now());
+  away.worked(1);
+  const begunMs = performance.now() + 1;
+  away.failed(1, "reset", begunMs);
+  away.worked(1);
+  expect(reports).toMatchObject([
+    { kind: "worker-away", problem: "refused" },
+    { kind: "worker-back" },
+    { kind: "worker-away", problem: "reset" },
+    { kind: "worker-back" },
+  ]);
+});
+
 test("a worker that has committed another batch meanwhile is not to blame for one that was given up", () => {
   const reports: Upkeep[] = [];
   const away = new AwayWorkers((upkeep) => void reports.push(upkeep));
