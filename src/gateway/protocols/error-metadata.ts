@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../carriers/index.ts";
-import { LazyHeaders, toFields } from "./lazy-headers.ts";
+import { isSendable, LazyHeaders, toFields } from "./lazy-headers.ts";
 
 /** Returns the metadata of an error as header fields, without those that belong to the protocol itself. */
 export function metadataFields(error: ConnectError): HeaderFields {
@@ -21,7 +21,7 @@ export function appendOwnMetadata(into: Headers, error: ConnectError): void {
   const { metadata } = error;
   if ("isWireError" in error ? error.isWireError : metadata.has("content-type")) return;
   metadata.forEach((value, name) => {
-    if (!protocolFields.has(name)) into.append(name, value);
+    if (!protocolFields.has(name) && isSendable(name, value)) into.append(name, value);
   });
 }
 

@@ -5,7 +5,7 @@ import type { CallFormat } from "../content-type.ts";
 import { writeEnvelope } from "../envelope.ts";
 import { EnvelopedWire } from "../enveloped-wire.ts";
 import { appendOwnMetadata, withoutMetadata } from "../error-metadata.ts";
-import { LazyHeaders } from "../lazy-headers.ts";
+import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import { negotiateEncodings } from "../message-encodings.ts";
 import type { Rpc } from "../rpc.ts";
 import { readConnectTimeout } from "../timeouts.ts";
@@ -41,6 +41,7 @@ export class ConnectStreamWire extends EnvelopedWire {
 /** Returns the envelope that ends a stream, with the trailer and the error, if there is one. */
 export function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
   if (error !== undefined) appendOwnMetadata(trailer, error);
-  const end = endStreamToJson(trailer, error && withoutMetadata(error), undefined);
+  const sent = new LazyHeaders(headerFieldsToSend(trailer, []));
+  const end = endStreamToJson(sent, error && withoutMetadata(error), undefined);
   return writeEnvelope(endStreamFlag, toUtf8(JSON.stringify(end)));
 }

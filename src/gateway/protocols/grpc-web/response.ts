@@ -1,5 +1,4 @@
 import type { ConnectError } from "@connectrpc/connect";
-import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../carriers/index.ts";
 import { trailerFlag, writeEnvelope } from "../envelope.ts";
 import { setStatus, statusOk } from "../grpc/status.ts";
@@ -33,6 +32,8 @@ const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n")
 export function trailerEnvelope(trailer: Headers): Uint8Array {
   if (trailer instanceof LazyHeaders && trailer.pristine && trailer.fields === statusOk) return statusOkEnvelope;
   // A trailer that an interceptor put in its place lacks the status.
-  const section = trailer instanceof LazyHeaders ? trailer : new LazyHeaders(headerFieldsToSend(trailer, statusOk));
-  return writeEnvelope(trailerFlag, trailerSerialize(section));
+  const fields = headerFieldsToSend(trailer, statusOk);
+  let section = "";
+  for (let at = 0; at < fields.length; at += 2) section += `${fields[at]}: ${fields[at + 1]}\r\n`;
+  return writeEnvelope(trailerFlag, toUtf8(section));
 }
