@@ -18,9 +18,10 @@ import { type Frame, frame, frameType, resetFrame } from "../../support/carriers
 import { heldBytes } from "../../support/carriers/held-bytes.ts";
 import { listenOnLoopback, startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
-import { watered } from "../../support/gateway/greenhouse-client.ts";
+import { answering, watered } from "../../support/gateway/greenhouse-client.ts";
 import { grpcAnswer, startScriptedServer } from "../../support/gateway/scripted-http2-server.ts";
 import { settingFrame } from "../../support/http2/http2-requests.ts";
+import { someTurns } from "../../support/some-turns.ts";
 
 // Many calls over one transport: streams, windows and tables of the server, its going away, and what is sent again.
 
@@ -242,6 +243,25 @@ test("a server is sent a PING only while a call waits, and is given up if it doe
   vi.advanceTimersByTime(200);
   expect(await waiting).toEqual({ Unavailable: 1 });
   expect(pings()).toBe(1);
+});
+
+test("a server is sent no PING by a client without calls, which gRPC's servers end with too_many_pings", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using server = await startScriptedServer(answering);
+  await using client = clientOf(server.baseUrl, { keepaliveMs: 20 });
+  for (const call of [1, 2, 3]) {
+    await client.greenhouse.waterBed({});
+    expect(server.requests).toBe(call);
+    // A deadline is looked at after the turn in which it is due.
+    for (let passed = 0; passed < 20; passed += 1) {
+      vi.advanceTimersByTime(10);
+      await someTurns();
+    }
+  }
+  // Whatever was sent before the last call has come before it.
+  expect(server.connections).toBe(1);
+  expect(server.frames.filter(({ type }) => type === frameType.ping)).toEqual([]);
 });
 
 test("a window of one octet lets a request through, octet by octet", async () => {

@@ -211,6 +211,31 @@ describe("error records", () => {
     if (want.details !== undefined) expect(asError(error).details).toHaveLength(want.details.length);
   });
 
+  test.each<{ name: string; details: unknown }>([
+    { name: "bytes that are not base64", details: [{ type: "kitchensink.v1.Nested", value: "!" }] },
+    { name: "bytes of an unknown type that are not base64", details: [{ "@type": "x/unknown.Type", value: "!" }] },
+    { name: "bytes of a known type that are not base64", details: [{ "@type": typeUrl, value: "!" }] },
+    { name: "JSON of a wrong type", details: [{ "@type": typeUrl, text: 7 }] },
+    { name: "JSON that is not an object of its type", details: [{ "@type": "x/google.protobuf.Duration", value: 7 }] },
+    { name: "a URL without a type", details: [{ "@type": "type.googleapis.com/" }] },
+    { name: "a URL that is not a string", details: [{ "@type": 7 }] },
+    { name: "neither a type nor a URL", details: [{}, [], null, true, "text", 7] },
+    { name: "no array", details: "text" },
+    { name: "an object instead of an array", details: { "@type": typeUrl, text: "t" } },
+  ])("details with $name leave the error of the server as it is", async ({ details }) => {
+    const readable = { "@type": typeUrl, text: "t" };
+    const given = Array.isArray(details) ? [...details, readable] : details;
+    const header = { "content-type": "application/json", "x-why": "drought" };
+    const error = asError(
+      await ask((response) => {
+        response.writeHead(404, header).end(JSON.stringify({ code: 9, message: "not yet", details: given }));
+      }),
+    );
+    expect(error).toMatchObject({ code: Code.FailedPrecondition, rawMessage: "not yet" });
+    expect(error.metadata.get("x-why")).toBe("drought");
+    expect(error.findDetails(NestedSchema)).toMatchObject(Array.isArray(details) ? [{ text: "t" }] : []);
+  });
+
   test.each([
     [400, Code.InvalidArgument],
     [401, Code.Unauthenticated],
