@@ -5,10 +5,17 @@ import type { Readiness } from "./readiness.ts";
 const [livePath, readyPath, healthPath] = ["/livez", "/readyz", "/healthz"] as const;
 const paths: ReadonlySet<string> = new Set([livePath, readyPath, healthPath]);
 
-/** Returns whether a request was a probe: one of {@link createProbes}, or of grpc.health.v1. */
-export function isProbe({ procedure, httpRoute }: Pick<AnsweredRequest, "procedure" | "httpRoute">): boolean {
+/**
+ * Returns whether a request was a probe: one of {@link createProbes}, or of grpc.health.v1.
+ *
+ * @param prefix - the `requestPathPrefix` of the gateway
+ */
+export function isProbe(
+  { procedure, httpRoute = "" }: Pick<AnsweredRequest, "procedure" | "httpRoute">,
+  prefix: string = "",
+): boolean {
   if (procedure !== undefined) return procedure.startsWith(`/${Health.typeName}/`);
-  return httpRoute !== undefined && paths.has(httpRoute);
+  return httpRoute.startsWith(prefix) && paths.has(httpRoute.slice(prefix.length));
 }
 
 // A cached response of a probe would be wrong (RFC 9111 §5.2.2.5).

@@ -1,6 +1,7 @@
 import type { SecureContextOptions } from "node:tls";
 import { createResourceMetadata, type ResourceMetadata, type TokenVerifier } from "@plantstore/operators/auth";
 import {
+  type AnsweredRequest,
   type BoundAddress,
   createGateway,
   type GatewayLoad,
@@ -185,10 +186,15 @@ function placeServer(
       ...(resource === undefined ? [] : [resource]),
       ...(options.endpoints ?? []),
     ],
-    requestPathPrefix: publicUrl === undefined ? "" : withoutSlash(publicUrl.pathname),
+    requestPathPrefix: prefixOf(options),
     ...(options.trustedProxies && { trustedProxies: trustedProxiesOf(options, options.trustedProxies) }),
     ...(limits && { limits }),
   };
+}
+
+/** Returns the path below which everything is served. */
+function prefixOf({ publicUrl }: PlantServerOptions): string {
+  return publicUrl === undefined ? "" : withoutSlash(publicUrl.pathname);
 }
 
 function withoutSlash(text: string): string {
@@ -209,7 +215,8 @@ function trustedProxiesOf(
 function createLogOfCalls(options: PlantServerOptions, log: Log): ReturnType<typeof createCallLog> {
   const { auditLog, deletionLog, logFields } = options;
   const auditWith = logFields === undefined ? auditOf : withFields(auditOf, logFields);
-  const isSilent = options.probeLines === "off" ? isProbe : undefined;
+  const prefix = prefixOf(options);
+  const isSilent = options.probeLines === "off" ? (call: AnsweredRequest) => isProbe(call, prefix) : undefined;
   return createCallLog({ log, auditLog, deletionLog, auditOf: auditWith, isSilent });
 }
 
