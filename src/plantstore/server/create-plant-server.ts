@@ -9,7 +9,7 @@ import {
   type ListenOptions,
   type TrustedProxiesOptions,
 } from "@plantstore/gateway";
-import { refuseUnknownOptions } from "@plantstore/gateway/options";
+import { refusePromise, refuseUnknownOptions } from "@plantstore/gateway/options";
 import { createDocsPage } from "@plantstore/gateway/docs-page";
 import {
   createProbes,
@@ -19,7 +19,14 @@ import {
   Readiness,
   type ServerPart,
 } from "@plantstore/gateway/health";
-import { createCallLog, createRequestIds, type Log, logReadiness, silentLog } from "@plantstore/operators/operations";
+import {
+  type AuditedCall,
+  createCallLog,
+  createRequestIds,
+  type Log,
+  logReadiness,
+  silentLog,
+} from "@plantstore/operators/operations";
 import { idempotencyKeyField, type PlantStore, plantScopes, servePlants } from "../service/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { limitRates } from "./limit-rates.ts";
@@ -223,8 +230,20 @@ function createLogOfCalls(options: PlantServerOptions, log: Log): ReturnType<typ
 function withFields(audit: typeof auditOf, logFields: NonNullable<PlantServerOptions["logFields"]>): typeof auditOf {
   return (call) => {
     const { trail, fields } = audit(call);
-    return { trail, fields: { ...fields, ...logFields(call.contextValues) } };
+    return { trail, fields: { ...fields, ...readLogFields(logFields, call.contextValues) } };
   };
+}
+
+/** Returns the fields of the program, or why there are none: a line of the audit trail is written in any case. */
+function readLogFields(
+  logFields: NonNullable<PlantServerOptions["logFields"]>,
+  contextValues: AuditedCall["contextValues"],
+): object {
+  try {
+    return refusePromise(logFields(contextValues), "logFields must return its result");
+  } catch (error) {
+    return { logFieldsProblem: error instanceof Error ? error.message : String(error) };
+  }
 }
 
 function demandLoopback(host: string | undefined): void {
@@ -236,9 +255,15 @@ function demandLoopback(host: string | undefined): void {
 function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | undefined): (value: T) => void {
   if (second === undefined) return first;
   return (value) => {
-    first(value);
+    let returned: void;
+    try {
+      first(value);
+    } finally {
+      // Whatever becomes of the first: metrics count calls whose log has failed.
+      returned = second(value);
+    }
     // Returned, so that the gateway sees it when an async callback rejects.
-    return second(value);
+    return returned;
   };
 }
 

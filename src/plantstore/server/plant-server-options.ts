@@ -46,7 +46,10 @@ export interface PlantServerOptions extends Partial<GivenSettings> {
   readonly deletionLog?: Log | undefined;
   /** Additional interceptors between the credential check and the service: traces, for example. */
   readonly interceptors?: readonly Interceptor[] | undefined;
-  /** Returns further fields for the line of a call in the log, by its context values: its trace, for example. */
+  /**
+   * Returns further fields for the line of a call in the log, by its context values: its trace, for example. If it throws,
+   * the line has the reason as `logFieldsProblem` instead.
+   */
   readonly logFields?: ((contextValues: ContextValues) => object) | undefined;
   /** Further plain HTTP resources, besides those of the server. They need a credential unless `open`. Default none. */
   readonly endpoints?: readonly Endpoint[] | undefined;

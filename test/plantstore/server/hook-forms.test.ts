@@ -1,0 +1,131 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { PlantServerOptions } from "../../../src/plantstore/server/index.ts";
+import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
+import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { openLogLines } from "../../support/operations/log-lines.ts";
+import { authorized, startPlantServer } from "../../support/server/plant-server.ts";
+
+// The hooks of a program run beside those of the server: request ids, the log and metrics. None of them keeps another
+// from its call, whether it throws or, as TypeScript allows where nothing or any object is returned, rejects.
+
+/** The options of a plant server that are functions: one without a row in the table does not compile. */
+type Hook = Exclude<
+  {
+    [Name in keyof PlantServerOptions]-?: NonNullable<PlantServerOptions[Name]> extends (...given: never[]) => unknown
+      ? Name
+      : never;
+  }[keyof PlantServerOptions],
+  undefined
+>;
+
+const forms = ["returns", "resolves", "throws", "rejects"] as const;
+type Form = (typeof forms)[number];
+
+const failure = new ConnectError("no tenant", Code.NotFound);
+
+/** Returns a hook of this form. */
+function hookOf(form: Form, value: unknown): () => unknown {
+  switch (form) {
+    case "returns":
+      return () => value;
+    case "resolves":
+      return async () => value;
+    case "throws":
+      return () => {
+        throw failure;
+      };
+    case "rejects":
+      return async () => {
+        throw failure;
+      };
+  }
+}
+
+interface Row {
+  readonly value?: object;
+  /** Fields of the line of the deletion. */
+  readonly fields?: Readonly<Record<Form, object>>;
+  /** Whether a failure is a line of its own. */
+  readonly isReported: boolean;
+}
+
+const promised = { logFieldsProblem: "logFields must return its result, got a promise" };
+
+const hooks: Readonly<Record<Hook, Row>> = {
+  onRequest: { isReported: true },
+  onAnswer: { isReported: true },
+  logFields: {
+    value: { tenant: "north" },
+    fields: {
+      returns: { tenant: "north" },
+      resolves: promised,
+      throws: { logFieldsProblem: failure.message },
+      rejects: promised,
+    },
+    isReported: false,
+  },
+};
+
+let unhandled: unknown[];
+const recordUnhandled = (reason: unknown): void => void unhandled.push(reason);
+
+beforeEach(() => {
+  unhandled = [];
+  process.on("unhandledRejection", recordUnhandled);
+});
+
+afterEach(async () => {
+  // Node emits the event at the end of the turn.
+  await new Promise(setImmediate);
+  process.off("unhandledRejection", recordUnhandled);
+  expect(unhandled).toEqual([]);
+});
+
+describe.each(Object.entries(hooks))("%s", (name, { value, fields, isReported }) => {
+  test.each(forms)("that %s leaves the deletion, its audit line and the other hooks as they are", async (form) => {
+    const { log, lines } = openLogLines("info");
+    const called: string[] = [];
+    const counting: Partial<PlantServerOptions> = {
+      onRequest: () => void called.push("onRequest"),
+      onAnswer: () => void called.push("onAnswer"),
+      logFields: () => (called.push("logFields"), {}),
+    };
+    await using server = await startPlantServer({
+      store: openMemoryStore(new Set([7n])),
+      log,
+      ...counting,
+      [name]: hookOf(form, value),
+    });
+    const request = { httpMethod: "DELETE", path: "/plants/7", header: [authorized] };
+    expect(await exchangeHttp1(server.address, request)).toMatchObject({ httpStatus: 204 });
+    await new Promise(setImmediate);
+    expect(called).toEqual(["onRequest", "logFields", "onAnswer"].filter((other) => other !== name));
+    const audited = { msg: "call", plantId: "7", subject: "alice", ...fields?.[form] };
+    expect(lines().filter(({ msg }) => msg === "call")).toMatchObject([audited]);
+    const failed = lines().filter(({ errorCode }) => errorCode === "ERR_CALLBACK_FAILED");
+    const hasFailed = isReported && (form === "throws" || form === "rejects");
+    expect(failed).toMatchObject(hasFailed ? [{ msg: `${name} has failed`, err: { message: failure.message } }] : []);
+  });
+});
+
+test("a log that throws keeps no call from the hooks", async () => {
+  const { log } = openLogLines("info");
+  const answered: number[] = [];
+  const failing = {
+    ...log,
+    isLevelEnabled: () => true,
+    info: () => {
+      throw failure;
+    },
+    error: () => undefined,
+  };
+  await using server = await startPlantServer({
+    store: openMemoryStore(new Set([7n])),
+    log: failing,
+    onAnswer: ({ httpStatus }) => void answered.push(httpStatus),
+  });
+  const request = { httpMethod: "DELETE", path: "/plants/7", header: [authorized] };
+  expect(await exchangeHttp1(server.address, request)).toMatchObject({ httpStatus: 204 });
+  expect(answered).toEqual([204]);
+});
