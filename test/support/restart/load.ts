@@ -7,7 +7,7 @@ import type { Address } from "../carriers/exchange.ts";
 /** What came of the calls of a load. */
 export interface LoadCounts {
   readonly answered: number;
-  /** Those of them that have deleted their plant; to the others it was not there. */
+  /** Those of them that have deleted a plant. */
   readonly deleted: number;
   /** gRPC calls above the last stream of a GOAWAY, which were not processed, and which clients repeat by themselves. */
   readonly unprocessed: number;
@@ -22,7 +22,25 @@ export interface Load {
   stop(): Promise<LoadCounts>;
 }
 
-type Outcome = "deleted" | "not-found" | "unprocessed" | { readonly failed: string };
+type Outcome = "deleted" | "answered" | "unprocessed" | { readonly failed: string };
+
+/** Calls over REST, one for each number, and what their responses mean. */
+export interface RestCalls {
+  readonly httpMethod: string;
+  readonly header: Readonly<Record<string, string>>;
+  path(id: bigint): string;
+  /** Whether a response is one that the call may have. */
+  judge(id: bigint, httpStatus: number | undefined, body: string): Outcome | undefined;
+}
+
+/** Unary calls over gRPC, one for each number, and what their statuses mean. */
+export interface GrpcCalls {
+  readonly procedure: string;
+  readonly header: Readonly<Record<string, string>>;
+  message(id: bigint): Uint8Array;
+  /** Whether a status is one that the call may have. */
+  judge(grpcStatus: string): Outcome | undefined;
+}
 
 /** A caller with a connection of its own, which it opens again when it has to. */
 export interface Caller {
@@ -59,18 +77,55 @@ export function startLoad(callers: readonly Caller[]): Load {
   };
 }
 
+/** Deletions over REST, each of another plant. */
+function restDeletions(token: string): RestCalls {
+  return {
+    httpMethod: "DELETE",
+    header: { authorization: `Bearer ${token}` },
+    path: (id) => `/plants/${id}`,
+    judge: (_, httpStatus, body) => {
+      if (httpStatus === 204) return "deleted";
+      return httpStatus === 400 && body.startsWith('{"error":5,') ? "answered" : undefined;
+    },
+  };
+}
+
+/** Deletions over gRPC, each of another plant. */
+function grpcDeletions(token: string): GrpcCalls {
+  const outcomes: Readonly<Record<string, Outcome>> = { 0: "deleted", 5: "answered" };
+  return {
+    procedure: deletePlantProcedure,
+    header: { authorization: `Bearer ${token}` },
+    message: (id) => encodeDeletePlant(wireFormats.grpc, id),
+    judge: (grpcStatus) => outcomes[grpcStatus],
+  };
+}
+
+/** Opens a caller that deletes plants over REST on one HTTP/1.1 connection that is kept alive. */
+export function openRestCaller(address: Address, token: string): Caller {
+  return callOverRest(address, restDeletions(token));
+}
+
+/** Opens a caller that deletes plants over gRPC on one HTTP/2 connection. */
+export function openGrpcCaller(address: Address, token: string): Caller {
+  return callOverGrpc(address, grpcDeletions(token));
+}
+
 /** Opens a caller over REST on one HTTP/1.1 connection that is kept alive. */
-export function openRestCaller({ address, port }: Address, token: string): Caller {
+export function callOverRest({ address, port }: Address, calls: RestCalls): Caller {
+  const { httpMethod: method, header: headers } = calls;
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   return {
     call: (id) =>
       new Promise((resolve) => {
-        const headers = { authorization: `Bearer ${token}` };
-        const options = { host: address, port, agent, method: "DELETE", path: `/plants/${id}`, headers };
+        const options = { host: address, port, agent, method, path: calls.path(id), headers };
         const request = requestHttp1(options, (response) => {
           let body = "";
           response.on("data", (piece) => (body += String(piece)));
-          response.on("end", () => resolve(judgeRest(response.statusCode, body)));
+          response.on("end", () => {
+            const { statusCode } = response;
+            resolve(calls.judge(id, statusCode, body) ?? { failed: `REST: ${statusCode} ${body}` });
+          });
           response.on("error", (error) => resolve({ failed: `REST: ${error.message}` }));
         });
         request.on("error", (error) => resolve({ failed: `REST: ${error.message}` })).end();
@@ -79,13 +134,8 @@ export function openRestCaller({ address, port }: Address, token: string): Calle
   };
 }
 
-function judgeRest(status: number | undefined, body: string): Outcome {
-  if (status === 204) return "deleted";
-  return status === 400 && body.startsWith('{"error":5,') ? "not-found" : { failed: `REST: ${status} ${body}` };
-}
-
 /** Opens a caller over gRPC on one HTTP/2 connection. */
-export function openGrpcCaller({ address, port }: Address, token: string): Caller {
+export function callOverGrpc({ address, port }: Address, calls: GrpcCalls): Caller {
   const authority = `http://${address}:${port}`;
   let session: ClientHttp2Session | undefined;
   const current = (): ClientHttp2Session => {
@@ -95,28 +145,28 @@ export function openGrpcCaller({ address, port }: Address, token: string): Calle
     }
     return session;
   };
-  return { call: (id) => callGrpc(current(), id, token), close: () => session?.close() };
+  return { call: (id) => callGrpc(current(), id, calls), close: () => session?.close() };
 }
 
-function callGrpc(session: ClientHttp2Session, id: bigint, token: string): Promise<Outcome> {
+function callGrpc(session: ClientHttp2Session, id: bigint, calls: GrpcCalls): Promise<Outcome> {
   return new Promise((resolve) => {
     const stream = session.request({
       ":method": "POST",
-      ":path": deletePlantProcedure,
+      ":path": calls.procedure,
       "content-type": "application/grpc+proto",
       te: "trailers",
-      authorization: `Bearer ${token}`,
+      ...calls.header,
     });
     let status: unknown;
     stream.on("response", (header) => (status = header["grpc-status"]));
     stream.on("trailers", (trailer) => (status ??= trailer["grpc-status"]));
     stream.on("error", () => {});
     stream.on("close", () => {
-      if (status === "0") resolve("deleted");
-      else if (status === "5") resolve("not-found");
+      const outcome = calls.judge(String(status));
+      if (outcome !== undefined) resolve(outcome);
       else if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) resolve("unprocessed");
       else resolve({ failed: `gRPC: status ${String(status)}, reset ${stream.rstCode}` });
     });
-    stream.resume().end(encodeEnvelope(0, encodeDeletePlant(wireFormats.grpc, id)));
+    stream.resume().end(encodeEnvelope(0, calls.message(id)));
   });
 }

@@ -1,0 +1,48 @@
+import { writeFileSync } from "node:fs";
+import { delimiter } from "node:path";
+import { connect } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { waitLimitMs } from "../deadline.ts";
+import { startProgram } from "../process/command-line.ts";
+import { createTempFolder } from "../process/temp-folder.ts";
+
+/** A program that balances, and its configuration. */
+export interface BalancerProgram {
+  readonly file: string;
+  readonly args: readonly string[];
+  /** A file of its folder, with which it is started. */
+  readonly config: { readonly name: string; readonly text: string };
+  /** The ports of loopback that it is to listen on. */
+  readonly ports: readonly number[];
+}
+
+// Debian keeps daemons where only root's PATH leads.
+const daemonsPath = ["/usr/sbin", process.env["PATH"]].join(delimiter);
+
+/** Milliseconds between two attempts to connect. */
+const connectEveryMs = 20;
+
+/** Starts a balancer of another maker, and resolves once it listens on all its ports. Dispose of it with `await using`. */
+export async function startBalancerProcess({ file, args, config, ports }: BalancerProgram): Promise<AsyncDisposable> {
+  await using starting = new AsyncDisposableStack();
+  const folder = starting.use(createTempFolder());
+  writeFileSync(folder.file(config.name), config.text);
+  const program = starting.use(startProgram(file, args, folder.path, { PATH: daemonsPath }));
+  const untilMs = performance.now() + waitLimitMs;
+  for (const port of ports) {
+    while (!(await isListening(port))) {
+      const hasEnded = program.process.exitCode !== null || program.process.signalCode !== null;
+      if (hasEnded || performance.now() > untilMs) throw new Error(`${file} does not listen:\n${program.stderr()}`);
+      await pause(connectEveryMs);
+    }
+  }
+  return starting.move();
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("connect", () => resolve(true)).on("error", () => resolve(false));
+    socket.on("connect", () => socket.destroy());
+  });
+}
