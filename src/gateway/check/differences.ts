@@ -1,12 +1,13 @@
 import type { DescField } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
-import { createUrlEntryParser, findField, integerRangeOf } from "../json/index.ts";
+import { createUrlEntryParser, integerRangeOf } from "../json/index.ts";
 import {
   answersStream,
+  findProtoField,
   findUpdateMask,
   isMultiSegment,
   leafOf,
-  resolveFieldPath,
+  resolveProtoPath,
   type RestBinding,
 } from "../rest/index.ts";
 import type { SwitchName } from "./rest-switches.ts";
@@ -177,7 +178,7 @@ export const differences: readonly Difference[] = [
 
 function pathFieldsOf({ method, template }: RestBinding): readonly DescField[] {
   return template.variables.flatMap(({ fieldPath }) => {
-    const path = resolveFieldPath(method.input, fieldPath);
+    const path = resolveProtoPath(method.input, fieldPath);
     return path === undefined ? [] : [leafOf(path)];
   });
 }
@@ -194,6 +195,6 @@ function isMapOfTexts(field: DescField): boolean {
 /** Returns whether a body is JSON with fields or enums in it, of which some may be unknown. */
 function takesJson({ bodyFormat, method, pattern }: RestBinding): boolean {
   if (bodyFormat.kind !== "json" && bodyFormat.kind !== "lines") return false;
-  const field = findField(method.input, pattern.body);
+  const field = findProtoField(method.input, pattern.body);
   return pattern.body === "*" || field?.message !== undefined || field?.enum !== undefined;
 }

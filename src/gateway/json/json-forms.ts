@@ -186,7 +186,10 @@ function unpackedToJson(any: Any, forms: MessageForms): JsonObject {
 export function packedToJson(typeUrl: string, desc: DescMessage, message: Message, forms: MessageForms): JsonObject {
   const value = forms.of(desc).toJson(message);
   const isObject = typeof value === "object" && !Array.isArray(value) && !hasCustomJsonRepresentation(desc);
-  return { "@type": typeUrl, ...(isObject ? value : { value }) };
+  if (!isObject || value === null) return { "@type": typeUrl, value };
+  const { "@type": own, ...fields } = value;
+  if (own !== undefined) throw new Error(`a ${desc.typeName} in an Any has a field "@type", as the Any has`);
+  return { "@type": typeUrl, ...fields };
 }
 
 function structToJson({ fields }: Struct): JsonObject {

@@ -4,15 +4,8 @@ import { isInherited, literal, makeFunction, mayMakeCode, TypeScope } from "../m
 import { asFieldValues } from "./field-values.ts";
 import { listToJson, mapToJson, refuseType } from "./json-elements.ts";
 import { fieldForm, refuseMessage } from "./json-forms.ts";
-import {
-  addExtensions,
-  composeForm,
-  isEmpty,
-  jsonNameOf,
-  orderedFields,
-  refuseUnset,
-  zeroOf,
-} from "./message-forms.ts";
+import { addExtensions, composeForm, isEmpty, orderedFields, refuseUnset, zeroOf } from "./message-forms.ts";
+import { jsonNameOf } from "./names.ts";
 import type { MessageForms, ToJson } from "./write-context.ts";
 
 /**

@@ -13,6 +13,7 @@ import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
 import { listToJson, mapToJson, valueToJson } from "./json-elements.ts";
 import { fieldForm, refuseMessage, wellKnownForm } from "./json-forms.ts";
 import { oncePer } from "../made-code/index.ts";
+import { jsonNameOf } from "./names.ts";
 import type { JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
 /** Makes the form of a message type that has none of its own: its fields in an object. */
@@ -53,11 +54,6 @@ export function composeForm(desc: DescMessage, forms: MessageForms): ToJson["toJ
 /** Returns the fields of a type as they are written: by their numbers. */
 export function orderedFields(desc: DescMessage): readonly DescField[] {
   return desc.fields.toSorted((one, other) => one.number - other.number);
-}
-
-/** Returns the name of a field as it is written. */
-export function jsonNameOf({ name, jsonName }: DescField, { useProtoFieldName }: JsonStyle): string {
-  return useProtoFieldName === true ? name : jsonName;
 }
 
 /** Adds extensions, which are rare and stored in binary: protobuf-es reads and writes them. */

@@ -30,7 +30,7 @@ function readFields<Desc extends DescMessage>(
   const seen = new Set<DescField | string>();
   scanner.openObject();
   for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-    const known = findField(desc, key);
+    const known = key === ignoredKey ? undefined : findField(desc, key);
     const reader = known === undefined ? findExtensionReader(context, desc, key) : fieldReaderOf(known);
     if (reader !== undefined) {
       path.push(reader.field);

@@ -6,11 +6,13 @@ interface Named {
   readonly jsonName: string;
 }
 
-// If the JSON name of one is the proto name of another, it means the latter.
+// A JSON name goes before a proto name, as in the JSON of Go and C#: what is written by its JSON name is read as the same.
+// Of several with one JSON name, which proto2 allows, it means the one whose proto name it is too, or else the first.
 function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string, Desc> {
-  const byName = new Map<string, Desc>();
-  for (const desc of descs) byName.set(desc.jsonName, desc);
-  for (const desc of descs) byName.set(desc.name, desc);
+  const byName = new Map(descs.toReversed().map((desc) => [desc.jsonName, desc]));
+  for (const desc of descs) {
+    if (desc.name === desc.jsonName || !byName.has(desc.name)) byName.set(desc.name, desc);
+  }
   return byName;
 }
 
@@ -20,9 +22,19 @@ export const fieldsByName: (message: DescMessage) => ReadonlyMap<string, DescFie
 );
 const valuesOf = oncePer((desc: DescEnum) => byNames(desc.values));
 
-/** Finds a field by its proto name or its JSON name. */
+/** Finds a field by its JSON name or its proto name, as requests name it. If they are of two fields, by the JSON name. */
 export function findField(message: DescMessage, name: string): DescField | undefined {
   return fieldsByName(message).get(name);
+}
+
+/**
+ * Returns the name by which JSON has a field: its JSON name, or with `useProtoFieldName` its proto name. The other one, if
+ * {@link findField} finds another field by that.
+ */
+export function jsonNameOf(field: DescField, { useProtoFieldName }: { readonly useProtoFieldName?: boolean }): string {
+  const { name, jsonName, parent } = field;
+  const names = useProtoFieldName === true ? [name, jsonName] : [jsonName, name];
+  return names.find((each) => findField(parent, each) === field) ?? jsonName;
 }
 
 /**

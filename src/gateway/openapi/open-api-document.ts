@@ -52,6 +52,8 @@ export interface OpenApiParameter {
   readonly deprecated?: true;
   readonly description?: string;
   readonly schema: OpenApiSchema;
+  /** The JSON names that lead to the field, where the dots of `name` do not separate them: an extension of ours. */
+  readonly "x-field"?: readonly string[];
   /** How a map is written: `name[key]=value`. */
   readonly style?: "deepObject";
   readonly explode?: true;
@@ -80,7 +82,7 @@ export interface OpenApiResponse {
 export interface OpenApiRpc {
   /** `/package.Service/Method`. */
   readonly procedure: string;
-  /** The path template of the rule, with the fields by the names that they have in JSON. */
+  /** The path template of the rule, with the fields by their names in JSON, percent-encoded. */
   readonly path: string;
   /** The field that is the body, `*` for every field that the path does not set. */
   readonly body?: string;

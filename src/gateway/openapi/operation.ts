@@ -1,13 +1,13 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
-import { findField } from "../json/index.ts";
 import {
   answersStream,
+  findProtoField,
   formPlaceOf,
   formType,
   multipartType,
   partsPlaceOf,
   printPathTemplate,
-  resolveFieldPath,
+  resolveProtoPath,
   type RestBinding,
   type StreamForm,
   streamFormsOf,
@@ -74,11 +74,17 @@ export function describeOperation(
 }
 
 function describeRpc({ method, procedure, template, pattern }: RestBinding, schemas: Schemas): OpenApiRpc {
-  const nameOf = (fieldPath: readonly string[]): readonly string[] =>
-    resolveFieldPath(method.input, fieldPath)?.map((field) => schemas.nameOf(field)) ?? fieldPath;
-  const variables = template.variables.map((variable) => ({ ...variable, fieldPath: nameOf(variable.fieldPath) }));
-  const [body] = pattern.body === "*" ? ["*"] : nameOf([pattern.body]);
-  return { procedure, path: printPathTemplate({ ...template, variables }), ...(body && { body }) };
+  const namesOf = (fieldPath: readonly string[]): readonly string[] =>
+    resolveProtoPath(method.input, fieldPath)?.map((field) => escapeName(schemas.nameOf(field))) ?? fieldPath;
+  const variables = template.variables.map((variable) => ({ ...variable, fieldPath: namesOf(variable.fieldPath) }));
+  const field = findProtoField(method.input, pattern.body);
+  const body = field === undefined ? pattern.body : schemas.nameOf(field);
+  return { procedure, path: printPathTemplate({ ...template, variables }), ...(body !== "" && { body }) };
+}
+
+// A JSON name may have any character, of which some mean something in a template.
+function escapeName(name: string): string {
+  return encodeURIComponent(name).replaceAll(".", "%2E");
 }
 
 function describeBody(
@@ -87,7 +93,7 @@ function describeBody(
   expansion: Expansion,
 ): OpenApiOperation["requestBody"] {
   const { method, pattern, boundByPath } = binding;
-  const field = findField(method.input, pattern.body);
+  const field = findProtoField(method.input, pattern.body);
   const content = bodyContent(binding, options, expansion);
   const inBody =
     field === undefined ? method.input.fields.filter((each) => boundByPath.get(each) !== "whole") : [field];
@@ -125,7 +131,7 @@ function schemaOfBody(
   schemas: Schemas,
 ): OpenApiSchema | undefined {
   if (body === "*") return bound.byPath.size === 0 ? schemas.ofMessage(input) : schemas.ofObject(input, bound);
-  const field = findField(input, body);
+  const field = findProtoField(input, body);
   const below = field && bound.byPath.get(field);
   return field && schemas.ofField(field, below && below !== "whole" ? { ...bound, byPath: below } : undefined);
 }
@@ -141,7 +147,7 @@ function describeSuccess(
     return { "200": { description: own ?? description, content } };
   };
   if (toRaw !== undefined) return ok(anyContent);
-  const field = findField(method.output, pattern.responseBody);
+  const field = findProtoField(method.output, pattern.responseBody);
   const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
   if (!answersStream(method)) return ok({ "application/json": { schema } });
   const forms = streamFormsOf(streamInResults).offered.map((form) => [

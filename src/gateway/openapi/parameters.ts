@@ -1,12 +1,14 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "../json/index.ts";
 import {
+  type FieldPath,
   type FormPlace,
   isFileOf,
   leafOf,
+  parameterNameOf,
   parameterNamesMax,
   type PartsPlace,
-  resolveFieldPath,
+  resolveProtoPath,
 } from "../rest/index.ts";
 import { cutOff, type Expansion } from "./expansion.ts";
 import { isOutputOnly, isRequired } from "./field-behavior.ts";
@@ -24,7 +26,7 @@ export function describePathParameter(
   parameter: PathParameter,
   schemas: Schemas,
 ): OpenApiParameter {
-  const path = parameter.fieldPath === undefined ? undefined : resolveFieldPath(input, parameter.fieldPath);
+  const path = parameter.fieldPath === undefined ? undefined : resolveProtoPath(input, parameter.fieldPath);
   const field = path === undefined ? undefined : leafOf(path);
   // A comment is about the whole field: who types what it says for a part of it names something else.
   const about = parameter.place ?? (field && schemas.commentOf(field));
@@ -57,7 +59,7 @@ export interface QueryOptions {
 
 /**
  * Describes the query parameters of a message: all fields with a text form, nested ones by their dotted path, except
- * those that the path or the body sets, or that only answers set.
+ * those that the path or the body sets, that only answers set, or whose names are those of other fields too.
  *
  * A message that contains itself is listed once, although the query accepts deeper paths.
  */
@@ -67,7 +69,7 @@ export function describeQuery(
   schemas: Schemas,
   options: QueryOptions,
 ): readonly OpenApiParameter[] {
-  const first: QueryPlace = { message: input, bound, prefix: "", above: [input], isRequired: true, parameters: [] };
+  const first: QueryPlace = { message: input, bound, path: [], above: [input], isRequired: true, parameters: [] };
   // Level by level: what is cut off is the most nested. Iterating over an array includes what is added to it meanwhile.
   const places = [first];
   for (const place of places) {
@@ -85,10 +87,10 @@ export function describeQuery(
 interface QueryPlace {
   readonly message: DescMessage;
   readonly bound: BoundFields;
-  /** The names that lead to it, each followed by a dot. */
-  readonly prefix: string;
-  /** The messages that lead to it, itself included. */
-  readonly above: readonly DescMessage[];
+  /** The fields that lead to it. */
+  readonly path: readonly DescField[];
+  /** The messages that lead to it, from that of the request to itself. */
+  readonly above: readonly [DescMessage, ...DescMessage[]];
   /** Whether all fields that lead to it must be set. */
   readonly isRequired: boolean;
   /** What is listed of it, in the order of its fields. */
@@ -102,20 +104,23 @@ function flatten({ parameters }: QueryPlace): readonly OpenApiParameter[] {
 /** Describes a field, or the place of the message in it; `undefined` for one that cannot be set. */
 function describeInQuery(
   field: DescField,
-  { bound, prefix, above, isRequired: isInRequired }: QueryPlace,
+  { bound, path: outer, above, isRequired: isInRequired }: QueryPlace,
   schemas: Schemas,
-  { takesMaps = false, isFile, expansion }: QueryOptions,
+  options: QueryOptions,
 ): OpenApiParameter | QueryPlace | undefined {
   const below = bound.get(field);
   if (below === "whole" || isOutputOnly(field)) return undefined;
-  const name = prefix + schemas.nameOf(field);
-  if (!expansion.takeField(name, schemas.commentOf(field))) return undefined;
+  const [first, ...inner] = [...outer, field];
+  const path: FieldPath = [first, ...inner];
+  const names = path.map((each) => schemas.nameOf(each));
+  if (!options.expansion.takeField(names.join("."), schemas.commentOf(field))) return undefined;
   const must = isInRequired && isRequired(field);
-  if (isFile?.(field) === true) return { name, in: "query", ...(must && { required: true }), schema: fileSchema };
-  if (createUrlTextParser(field) !== undefined) return describeQueryParameter(name, field, must, schemas);
-  if (takesMaps && field.fieldKind === "map" && createUrlEntryParser(field) !== undefined) {
-    // `labels[color]=red` (§4.8.12.3, "Style Values").
-    return { ...describeQueryParameter(name, field, must, schemas), style: "deepObject", explode: true };
+  const described = describeQueryValue(field, must, schemas, options);
+  if (described !== undefined) {
+    const name = parameterNameOf(above[0], path, (each) => schemas.nameOf(each));
+    return name === undefined
+      ? undefined
+      : { name, ...described, ...(isSplitInto(name, names) ? {} : { "x-field": names }) };
   }
   // A dotted path can lead only through a single message, and not into the fields of Struct or Any.
   if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return undefined;
@@ -123,23 +128,38 @@ function describeInQuery(
   return {
     message: field.message,
     bound: below ?? new Map(),
-    prefix: `${name}.`,
-    above: [...above, field.message],
+    path,
+    above: [above[0], ...above.slice(1), field.message],
     isRequired: must,
     parameters: [],
   };
 }
 
-function describeQueryParameter(name: string, field: DescField, must: boolean, schemas: Schemas): OpenApiParameter {
+function isSplitInto(name: string, names: readonly string[]): boolean {
+  const split = name.split(".");
+  return split.length === names.length && split.every((each, at) => each === names[at]);
+}
+
+/** Describes the values of a field; `undefined` for one that no parameter sets. */
+function describeQueryValue(
+  field: DescField,
+  must: boolean,
+  schemas: Schemas,
+  { takesMaps = false, isFile }: QueryOptions,
+): Omit<OpenApiParameter, "name"> | undefined {
+  if (isFile?.(field) === true) return { in: "query", ...(must && { required: true }), schema: fileSchema };
+  const isMap = takesMaps && field.fieldKind === "map" && createUrlEntryParser(field) !== undefined;
+  if (!isMap && createUrlTextParser(field) === undefined) return undefined;
   const description = schemas.commentOf(field);
   return {
-    name,
     in: "query",
     ...(must && { required: true }),
     ...(field.deprecated && { deprecated: true }),
     ...(description !== undefined && { description }),
     // By default a list is written as `a=1&a=2` (§4.8.12.2.1: style `form`, exploded).
     schema: schemas.ofParameter(field),
+    // `labels[color]=red` (§4.8.12.3, "Style Values").
+    ...(isMap && { style: "deepObject", explode: true }),
   };
 }
 

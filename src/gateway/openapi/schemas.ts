@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { type BoundFields, shortEnumName } from "../json/index.ts";
+import { type BoundFields, jsonNameOf, shortEnumName } from "../json/index.ts";
 import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
 import { componentFieldsMax, cutOff, documentFieldsMax, exampleFieldsMax, Expansion } from "./expansion.ts";
@@ -132,9 +132,9 @@ export class Schemas {
     return commentOf(this.#options.comments, desc);
   }
 
-  /** Returns the name of a field in JSON and in the query. */
+  /** Returns the name of a field in JSON. */
   nameOf(field: DescField): string {
-    return this.#options.useProtoFieldName ? field.name : field.jsonName;
+    return jsonNameOf(field, this.#options);
   }
 
   #ofProperty(field: DescField, bound: BoundObject | undefined): OpenApiSchema {

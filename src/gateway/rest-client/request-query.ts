@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message, Registry } from "@bufbuild/protobuf";
 import { isFieldSet, isMessage } from "@bufbuild/protobuf";
-import { asFieldValues, type BoundFields, findField, hasCustomJsonRepresentation, loadField } from "../json/index.ts";
+import { asFieldValues, type BoundFields, hasCustomJsonRepresentation, loadField, oncePer } from "../json/index.ts";
 import { Refusal } from "./refusal.ts";
 import { escapeUrlText, type UrlTexts } from "./url-texts.ts";
 
@@ -35,23 +35,41 @@ function parametersOf(
   for (const field of desc.fields) {
     const below = bound?.get(field);
     if (below === "whole") continue;
-    const name = prefix + (style.useProtoFieldName || !isOwnJsonName(field) ? field.name : field.jsonName);
     const write = style.texts(field);
     if (write === undefined) {
-      if (isFieldSet(message, field)) parameters.push(...messageParameters(field, message, below, name, style));
+      if (!isFieldSet(message, field)) continue;
+      const name = parameterName(prefix, field, style);
+      parameters.push(...messageParameters(field, message, below, name, style));
       continue;
     }
     for (const text of write(asFieldValues(message))) {
+      const name = parameterName(prefix, field, style);
       parameters.push(`${escapeUrlText(name, name)}=${escapeUrlText(name, text)}`);
     }
   }
   return parameters;
 }
 
-/** Returns whether a server knows a field by its JSON name: not if it has a dot, or is the name of another field. */
-function isOwnJsonName(field: DescField): boolean {
-  return !field.jsonName.includes(".") && findField(field.parent, field.jsonName) === field;
+/** Returns the name of a parameter. @throws Refusal for a field that has none which every server reads as this field */
+function parameterName(prefix: string, field: DescField, { useProtoFieldName }: QueryStyle): string {
+  const { json, proto } = namesOf(field);
+  const name = useProtoFieldName ? (proto ?? json) : (json ?? proto);
+  if (name === undefined) throw new Refusal(`${prefix}${field.name}: each of its names is that of another field`);
+  return prefix + name;
 }
+
+/**
+ * Returns the names of a field by which every server finds it. Servers split names at dots, some take brackets for the key
+ * of a map, and if a name is the JSON name of one field and the proto name of another, it means the one or the other.
+ */
+const namesOf = oncePer((field: DescField) => {
+  const others = field.parent.fields.filter((other) => other !== field);
+  const [json, proto] = [field.jsonName, field.name].map((name) => {
+    const isOwn = /^[^.[\]]+$/.test(name) && others.every((other) => other.name !== name && other.jsonName !== name);
+    return isOwn ? name : undefined;
+  });
+  return { json, proto };
+});
 
 function messageParameters(
   field: DescField,

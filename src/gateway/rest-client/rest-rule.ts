@@ -11,7 +11,7 @@ import {
   isMultiSegment,
   parsePathTemplate,
   type PathTemplate,
-  resolveFieldPath,
+  resolveProtoPath,
   RouteTable,
   RuleProblem,
   selectorOf,
@@ -97,7 +97,7 @@ function compileRule(method: DescMethod, pattern: HttpPattern, routes: RouteTabl
   const { boundFields } = compilePathVariables(input, template);
   const variables = template.variables.map((variable): RuleVariable => {
     const name = variable.fieldPath.join(".");
-    const path = resolveFieldPath(input, variable.fieldPath);
+    const path = resolveProtoPath(input, variable.fieldPath);
     if (path === undefined) throw new RuleProblem(`path variable "${name}" is no field`);
     return { ...variable, name, path, isMultiSegment: isMultiSegment(template, variable) };
   });

@@ -1,7 +1,8 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "../errors/index.ts";
-import { findField, quote } from "../json/index.ts";
+import { quote } from "../json/index.ts";
+import { findProtoField } from "./field-path.ts";
 import { isMediaType } from "./http-body.ts";
 import { isMultipartType, multipartType } from "./multipart-parts.ts";
 import type { BindingOptions } from "./rest-options.ts";
@@ -36,7 +37,7 @@ const arrayTypes: ReadonlySet<string> = new Set(["google.protobuf.ListValue", "g
 
 /** Returns whether a message, or its field that is the body, may be a JSON array. */
 function mayBeArray(input: DescMessage, body: string): boolean {
-  const field = findField(input, body);
+  const field = findProtoField(input, body);
   return field?.fieldKind === "list" || arrayTypes.has((field === undefined ? input : field.message)?.typeName ?? "");
 }
 

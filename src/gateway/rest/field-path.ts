@@ -15,23 +15,34 @@ import {
 /** The fields that lead from a message to a field inside it; the last is the field itself. */
 export type FieldPath = readonly [DescField, ...DescField[]];
 
-/** Finds a field by its proto name, as HTTP rules require. */
+/** Finds a field of a message by a name. */
+type FindField = (message: DescMessage, name: string) => DescField | undefined;
+
+/** Finds a field by its proto name, as HTTP rules name it. JSON names are for requests only. */
 export function findProtoField(message: DescMessage, name: string): DescField | undefined {
-  const field = findField(message, name);
-  return field?.name === name ? field : undefined;
+  return message.fields.find((field) => field.name === name);
 }
 
 /**
- * Resolves a path of names.
+ * Resolves a path of proto names, as HTTP rules have it.
  *
  * @returns `undefined` when a name is unknown, or the path leads through anything but a message with fields: a scalar,
  * a list, a map, or a well-known type such as Timestamp, whose fields are not part of its JSON either
  */
+export function resolveProtoPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
+  return resolvePath(message, names, findProtoField);
+}
+
+/** Resolves a path of names as requests have them: JSON names or proto names. Returns what {@link resolveProtoPath} does. */
 export function resolveFieldPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
+  return resolvePath(message, names, findField);
+}
+
+function resolvePath(message: DescMessage, names: readonly string[], find: FindField): FieldPath | undefined {
   let parent: DescMessage | undefined = message;
   const fields: DescField[] = [];
   for (const name of names) {
-    const field: DescField | undefined = parent === undefined ? undefined : findField(parent, name);
+    const field: DescField | undefined = parent === undefined ? undefined : find(parent, name);
     if (field === undefined) return undefined;
     fields.push(field);
     parent = field.fieldKind === "message" && !hasCustomJsonRepresentation(field.message) ? field.message : undefined;

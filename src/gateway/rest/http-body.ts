@@ -1,5 +1,6 @@
 import { create, type DescField, type DescMessage, isMessage, type Message } from "@bufbuild/protobuf";
-import { createFieldSetter, findField, loadField } from "../json/index.ts";
+import { createFieldSetter, loadField } from "../json/index.ts";
+import { findProtoField } from "./field-path.ts";
 import type { RequestBody } from "./rest-request.ts";
 
 /** A google.api.HttpBody: bytes that are sent over HTTP unchanged, with their content type. */
@@ -21,7 +22,7 @@ type HttpBodyField = DescField & { readonly fieldKind: "message"; readonly messa
 /** Returns where the bytes of a body are: in the whole message, in a field of it, or nowhere. */
 function placeOf(desc: DescMessage, field: string, whole: string): HttpBodyField | "whole" | undefined {
   if (field === whole) return isHttpBodyType(desc) ? "whole" : undefined;
-  const found = findField(desc, field);
+  const found = findProtoField(desc, field);
   return found?.fieldKind === "message" && isHttpBodyType(found.message) ? found : undefined;
 }
 

@@ -102,9 +102,12 @@ function codeOf(noun: ParameterBinding["noun"]): "ERR_QUERY_INVALID" | "ERR_MESS
 /** Names that the dotted path of a parameter has at most. 100: protobuf's own recursion limit for messages. */
 export const parameterNamesMax = 100;
 
+/** Brackets of a name at which the key of a map's entry may begin. 8: more than the JSON name of any field has. */
+const bracketsMax = 8;
+
 /** Finds what a name stands for; `undefined` if that is nothing. @throws ConnectError for what something else sets */
 export function resolveParameter(binding: ParameterBinding, name: string): Parameter | undefined {
-  const found = findEntry(binding, name) ?? findNamed(binding.message, name);
+  const found = findNamed(binding.message, name, binding.takesMaps);
   if (found === undefined) return undefined;
   const { path, key } = found;
   let bound: BoundFields | "whole" | undefined = binding.boundFields;
@@ -118,22 +121,50 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
   return { name, path, key, isPartlyBound: bound !== undefined };
 }
 
+/**
+ * Returns the name of the parameter that sets a field, without the key if that is a map: the JSON names that lead to it,
+ * with dots between them, or its proto names where the others stand for another field.
+ *
+ * @param nameOf - returns the JSON name of a field
+ * @returns `undefined` if each of both stands for another field
+ */
+export function parameterNameOf(
+  message: DescMessage,
+  path: FieldPath,
+  nameOf: (field: DescField) => string,
+): string | undefined {
+  const [suffix, key] = leafOf(path).fieldKind === "map" ? ["[key]", "key"] : ["", undefined];
+  return [path.map(nameOf).join("."), printFieldPath(path)].find((name) => {
+    const found = findNamed(message, name + suffix, true);
+    return found?.key === key && found?.path.length === path.length && found.path.every((at, i) => at === path[i]);
+  });
+}
+
 /** A field, and the key of the entry if it is a map. */
 type Named = Pick<Parameter, "path" | "key">;
 
-function findEntry({ takesMaps, message }: ParameterBinding, name: string): Named | undefined {
-  const bracket = takesMaps && name.endsWith("]") ? name.indexOf("[") : -1;
-  const found = bracket < 0 ? undefined : findNamed(message, name.slice(0, bracket));
-  const isMap = found !== undefined && leafOf(found.path).fieldKind === "map";
-  return isMap ? { path: found.path, key: name.slice(bracket + 1, -1) } : undefined;
+function findNamed(message: DescMessage, name: string, takesMaps: boolean): Named | undefined {
+  const entry = takesMaps && name.endsWith("]") ? findEntry(message, name) : undefined;
+  const path = entry === undefined ? findPath(message, name) : undefined;
+  return entry ?? (path && { path, key: undefined });
 }
 
-function findNamed(message: DescMessage, name: string): Named | undefined {
+function findEntry(message: DescMessage, name: string): Named | undefined {
+  let bracket = name.indexOf("[");
+  // Nearly no JSON name has a bracket itself.
+  for (let tried = 0; bracket >= 0 && tried < bracketsMax; tried += 1) {
+    const path = findPath(message, name.slice(0, bracket));
+    if (path !== undefined && leafOf(path).fieldKind === "map") return { path, key: name.slice(bracket + 1, -1) };
+    bracket = name.indexOf("[", bracket + 1);
+  }
+  return undefined;
+}
+
+function findPath(message: DescMessage, name: string): FieldPath | undefined {
   const names = name.split(".");
   if (names.length > parameterNamesMax) return undefined;
   // Nearly no JSON name has a dot.
-  const path = resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
-  return path && { path, key: undefined };
+  return resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
 }
 
 /** Returns whether a value is ignored because its enum may be a newer one. */

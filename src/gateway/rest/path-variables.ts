@@ -8,7 +8,7 @@ import {
   type BoundFields,
   type UrlTextParser,
 } from "../json/index.ts";
-import { createPathSetter, type FieldPath, leafOf, printFieldPath, resolveFieldPath } from "./field-path.ts";
+import { createPathSetter, type FieldPath, leafOf, resolveProtoPath } from "./field-path.ts";
 import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
@@ -59,11 +59,8 @@ function bindVariable(
 ): BoundVariable {
   const { fieldPath } = variable;
   const name = fieldPath.join(".");
-  const path = resolveFieldPath(input, fieldPath);
-  // Rules name fields by their proto names; JSON names are for requests only.
-  if (path === undefined || printFieldPath(path) !== name) {
-    throw new RuleProblem(`path variable "${name}" is no field of ${input.typeName}`);
-  }
+  const path = resolveProtoPath(input, fieldPath);
+  if (path === undefined) throw new RuleProblem(`path variable "${name}" is no field of ${input.typeName}`);
   const leaf = leafOf(path);
   const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf, shortEnumNames);
   if (parse === undefined) throw new RuleProblem(`path variable "${name}" is repeated, a map or a message`);

@@ -1,5 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { findField } from "../json/index.ts";
+import { findProtoField } from "./field-path.ts";
 
 /** How the messages of a server stream are written on REST. */
 export interface StreamForm {
@@ -104,7 +104,7 @@ export function streamFormsOf(inResults: boolean): StreamForms {
  * it can be any JSON, or has a member `@error`.
  */
 export function mayLookLikeError(output: DescMessage, responseBody: string): boolean {
-  const field = findField(output, responseBody);
+  const field = findProtoField(output, responseBody);
   if (field?.fieldKind === "map") return true;
   const message = field === undefined ? output : field.fieldKind === "message" ? field.message : undefined;
   if (message === undefined) return false;

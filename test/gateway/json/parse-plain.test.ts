@@ -83,7 +83,7 @@ test("a name with an escape is read right after JSON.parse has seen a backslash 
   expect(readJson(SinkSchema, '{"labels":{"h":"1","\\"":"2"}}').labels).toEqual({ h: "1", '"': "2" });
 });
 
-describe("where the JSON name of one field is the proto name of another, it means the latter", () => {
+describe("where two fields have one JSON name, it means the one whose proto name it is too", () => {
   // proto2 allows that.
   const { INT64 } = FieldDescriptorProto_Type;
   const { OPTIONAL } = FieldDescriptorProto_Label;

@@ -1,5 +1,14 @@
-import { create, createFileRegistry, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
 import {
+  create,
+  createFileRegistry,
+  createRegistry,
+  type DescMessage,
+  type MessageInitShape,
+  toJsonString,
+} from "@bufbuild/protobuf";
+import {
+  AnySchema,
+  anyUnpack,
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
   FileDescriptorSetSchema,
@@ -8,7 +17,12 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { makeBooks } from "../../support/gateway/books.ts";
-import { anyToJson, createJsonMessageWriter, type WriteJsonOptions } from "../../../src/gateway/json/index.ts";
+import {
+  anyToJson,
+  createJsonMessageWriter,
+  readJson,
+  type WriteJsonOptions,
+} from "../../../src/gateway/json/index.ts";
 import { makeForm } from "../../../src/gateway/json/made-writer.ts";
 import { createMessageForms } from "../../../src/gateway/json/message-forms.ts";
 import { SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -149,16 +163,44 @@ test("an Any has no members that are left out, whoever looks at it before it is 
   expect(Object.keys(json)).toEqual(["@type", "title"]);
 });
 
-test.each([
-  ["another", ["same", "same"], '{"same":"a"}'],
-  ["the prototype", ["__proto__"], '{"__proto__":"a"}'],
-])("no member is lost whose name is that of %s", (_name, jsonNames, text) => {
+/** Defines a message with the fields `f0`, `f1` and so on, of these JSON names. */
+function defineOdd(jsonNames: readonly string[]): DescMessage {
   const field = { type: FieldDescriptorProto_Type.STRING, label: FieldDescriptorProto_Label.OPTIONAL };
   const fields = jsonNames.map((jsonName, at) => ({ ...field, name: `f${at}`, number: at + 1, jsonName }));
   const file = { name: "odd.proto", syntax: "proto3", messageType: [{ name: "Odd", field: fields }] };
   const odd = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getMessage("Odd");
-  const message = odd && Object.assign(create(odd), { f0: "a" });
-  expect(odd && message && createJsonMessageWriter(odd)(message)).toBe(text);
+  return odd ?? expect.unreachable();
+}
+
+test.each([
+  ["another", ["same", "same"], {}, '{"same":"0","f1":"1"}'],
+  ["the prototype", ["__proto__"], {}, '{"__proto__":"0"}'],
+  ["another field, in a circle", ["f1", "f0"], {}, '{"f1":"0","f0":"1"}'],
+  ["another field, in a circle", ["f1", "f0"], { useProtoFieldName: true }, '{"f1":"0","f0":"1"}'],
+  ["another field", ["f1", "x"], {}, '{"f1":"0","x":"1"}'],
+  ["another field", ["f1", "x"], { useProtoFieldName: true }, '{"f0":"0","x":"1"}'],
+  ["a third field, and so is its own", ["same", "same", "f1"], {}, '{"same":"1","f1":"2"}'],
+] as const)("JSON with a name of %s, %j, is read as it was written: %j", (_name, jsonNames, style, text) => {
+  const odd = defineOdd(jsonNames);
+  const message = Object.assign(create(odd), Object.fromEntries(jsonNames.map((_, at) => [`f${at}`, String(at)])));
+  for (const codegen of [true, false]) expect(createJsonMessageWriter(odd, { ...style, codegen })(message)).toBe(text);
+  if (jsonNames.length < 3) expect(readJson(odd, text)).toEqual(message);
+});
+
+test("a message with a field called @type is not written as an Any, which has one itself", () => {
+  const odd = defineOdd(["@type", "b"]);
+  const typeUrl = "type.googleapis.com/Odd";
+  expect(() => anyToJson(typeUrl, odd, Object.assign(create(odd), { f0: "a" }), {})).toThrow(
+    'a Odd in an Any has a field "@type", as the Any has',
+  );
+  expect(anyToJson(typeUrl, odd, Object.assign(create(odd), { f1: "a" }), {})).toEqual({ "@type": typeUrl, b: "a" });
+});
+
+test("a field called @type is read outside of an Any, and inside by its proto name", () => {
+  const odd = defineOdd(["@type", "b"]);
+  expect(readJson(odd, '{"@type":"a"}')).toEqual(Object.assign(create(odd), { f0: "a" }));
+  const any = readJson(AnySchema, '{"@type":"x/Odd","f0":"a"}', { registry: createRegistry(odd) });
+  expect(anyUnpack(any, odd)).toEqual(Object.assign(create(odd), { f0: "a" }));
 });
 
 test("what services usually answer is written by made code, whose objects have all members of the type", () => {

@@ -1,76 +1,217 @@
-import { create, createFileRegistry, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as Type,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-} from "@bufbuild/protobuf/wkt";
-import { Code } from "@connectrpc/connect";
-import { afterAll, expect, test } from "vitest";
-import { createGateway, createOpenApi, parseHttpRules } from "../../../src/gateway/index.ts";
+import { create, type DescService, type JsonValue } from "@bufbuild/protobuf";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
+import { afterAll, describe, expect, test } from "vitest";
+import { createGateway, createOpenApi, type RestServiceOptions } from "../../../src/gateway/index.ts";
+import { readJson } from "../../../src/gateway/json/index.ts";
+import type { OpenApiParameter } from "../../../src/gateway/openapi/open-api-document.ts";
+import { oddMethod, oddNames, oddRules, specialNames } from "../../support/gateway/odd-names.ts";
 
-// Names of fields in JSON that are no identifiers: what the description lists is accepted.
+// JSON names that are no identifiers, or the names of other fields. What the description lists is accepted and means that
+// field, and is what answers call it. A JSON name goes before a proto name, as in protojson of Go, JsonParser of C#,
+// ASP.NET Core (dotnet/aspnetcore#46624) and vanguard-go (#133); grpc-gateway reads queries the other way round.
 
-const names = ["page.size", "page", "filter[name]", "with-dash", "with space", "Upper", "ümlaut", "a.b.c", "x&y=z"];
+const { input } = oddMethod("List");
 
-const text = { label: Label.OPTIONAL, type: Type.STRING };
-const message = { label: Label.OPTIONAL, type: Type.MESSAGE };
-const file: MessageInitShape<typeof FileDescriptorProtoSchema> = {
-  name: "names.proto",
-  package: "names",
-  syntax: "proto3",
-  messageType: [
-    {
-      name: "Request",
-      field: [
-        ...names.map((jsonName, at) => ({ ...text, name: `f${at}`, number: at + 1, jsonName })),
-        { ...message, name: "inner", number: 100, jsonName: "in.ner", typeName: ".names.Inner" },
-        { ...message, name: "loop", number: 101, jsonName: "loop", typeName: ".names.Loop" },
-      ],
-    },
-    { name: "Inner", field: names.map((jsonName, at) => ({ ...text, name: `f${at}`, number: at + 1, jsonName })) },
-    {
-      name: "Loop",
-      field: [
-        { ...message, name: "one", number: 1, jsonName: "a", typeName: ".names.Loop" },
-        { ...message, name: "two", number: 2, jsonName: "a.a", typeName: ".names.Loop" },
-      ],
-    },
-  ],
-  service: [{ name: "Names", method: [{ name: "Get", inputType: ".names.Request", outputType: ".names.Request" }] }],
-};
-const set = create(FileDescriptorSetSchema, { file: [create(FileDescriptorProtoSchema, file)] });
-const service = createFileRegistry(set).getService("names.Names");
-if (service === undefined) throw new Error("the file has no service");
+const handlers = oddNames.methods.map(({ localName }) => [localName, (request: unknown): unknown => request] as const);
+const none: Partial<ServiceImpl<DescService>> = {};
+const echo = Object.assign(none, Object.fromEntries(handlers));
 
-const rest = { rules: parseHttpRules('{"rules":[{"selector":"names.Names.Get","get":"/names"}]}') };
-
-const gateway = createGateway({ routes: (router) => void router.service(service, {}), rest });
-afterAll(() => gateway.close());
-
-// Whoever is told that there is no handler has sent a request that can be read.
-async function isAccepted(name: string): Promise<boolean> {
-  const response = await gateway.fetch(new Request(`http://gateway/names?${encodeURIComponent(name)}=x`));
-  const { code }: { readonly code: Code } = JSON.parse(await response.text());
-  expect([Code.Unimplemented, Code.InvalidArgument]).toContain(code);
-  return code === Code.Unimplemented;
+/** Serves the definition with handlers that respond with what they were sent, and describes it. */
+function serveEcho(options: RestServiceOptions = {}, useProtoFieldName = false) {
+  const rest = { rules: oddRules, service: () => ({ updateMaskFromBody: true, ...options }) };
+  const gateway = createGateway({
+    routes: (router) => void router.service(oddNames, echo),
+    rest,
+    jsonOptions: { useProtoFieldName },
+  });
+  afterAll(() => gateway.close());
+  const document = createOpenApi([oddNames], {
+    info: { title: "t", version: "1" },
+    rest,
+    jsonOptions: { useProtoFieldName },
+  });
+  return { gateway, document };
 }
 
-const { parameters = [] } =
-  createOpenApi([service], { info: { title: "t", version: "1" }, rest }).paths["/names"]?.get ?? {};
+const strict = serveEcho();
+const withMaps = serveEcho({ mapsInQuery: true, forms: true });
+const styles = [
+  { style: "JSON names", served: strict },
+  { style: "proto names", served: serveEcho({}, true) },
+  { style: "JSON names, with entries of maps", served: withMaps },
+];
 
-test("the description lists every field by its name in JSON", () => {
-  expect(parameters.map(({ name }) => name)).toEqual([...names, ...names.map((name) => `in.ner.${name}`)]);
+type Served = typeof strict;
+
+/** Sends a request, and resolves to its status and what the response has. */
+async function ask({ gateway }: Served, method: string, target: string, body?: JsonValue) {
+  const headers = { "content-type": "application/json" };
+  const request = new Request(`http://gateway${target}`, {
+    method,
+    ...(body !== undefined && { headers, body: JSON.stringify(body) }),
+  });
+  const response = await gateway.fetch(request);
+  const json: unknown = JSON.parse(await response.text());
+  return { status: response.status, json };
+}
+
+function queryOf({ document }: Served): readonly OpenApiParameter[] {
+  return document.paths["/names"]?.get?.parameters ?? [];
+}
+
+/** The object in which only the value at some names is set. */
+function nested([name, ...inner]: readonly string[], value: JsonValue): JsonValue {
+  return name === undefined ? value : { [name]: nested(inner, value) };
+}
+
+describe.each(styles)("by $style, a parameter of the description", ({ served }) => {
+  const parameters = queryOf(served).map((parameter) => {
+    const names = parameter["x-field"] ?? parameter.name.split(".");
+    return { parameter, name: parameter.name, names };
+  });
+
+  test.each(parameters)("$name sets the field that answers have as $names", async ({ parameter, name, names }) => {
+    const [key, value] =
+      parameter.style === "deepObject" ? [`${name}[k]`, nested([...names, "k"], "7")] : [name, nested(names, "7")];
+    expect(await ask(served, "GET", `/names?${encodeURIComponent(key)}=7`)).toEqual({ status: 200, json: value });
+  });
+
+  test("is there for each field that a query can set, once", () => {
+    const names = parameters.map(({ name }) => name);
+    expect(names).toEqual([...new Set(names)]);
+    // Of each message the special and the exchanged ones; then those of the loop, and `direct`.
+    expect(names.filter((name) => !/^(?:labels|filter$)/.test(name))).toHaveLength(2 * (specialNames.length + 4) + 2);
+  });
 });
 
-test.each(parameters)("the parameter $name of the description is accepted", async ({ name }) => {
-  expect(await isAccepted(name)).toBe(true);
-});
-
-test.each(["page.siz", "in", "in.ner.page.size.x", "filter", "filter[other]"])("%s is not", async (name) => {
-  expect(await isAccepted(name)).toBe(false);
+test.each([
+  { name: "page.siz", why: "is not a name" },
+  { name: "in", why: "is half a name" },
+  { name: "in.ner.page.size.x", why: "leads into a text" },
+  { name: "filter", why: "is a map" },
+  { name: "filter[other]", why: "is an entry of a map, which is an option" },
+])("a parameter $name is refused: it $why", async ({ name }) => {
+  expect(await ask(strict, "GET", `/names?${encodeURIComponent(name)}=x`)).toMatchObject({
+    status: 400,
+    json: { code: Code.InvalidArgument },
+  });
 });
 
 test("a name that could be read in exponentially many ways is refused soon", async () => {
-  expect(await isAccepted(`loop.${"a.".repeat(90)}b`)).toBe(false);
+  expect(await ask(strict, "GET", `/names?loop.${"a.".repeat(90)}b=x`)).toMatchObject({ status: 400 });
+});
+
+test("a name with a million brackets is refused soon", async () => {
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  const form = { method: "POST", headers, body: `${"[".repeat(1_000_000)}]=x` };
+  expect((await withMaps.gateway.fetch(new Request("http://gateway/names", form))).status).toBe(400);
+});
+
+describe.each(styles.slice(0, 2))("by $style, a member of a body", ({ served }) => {
+  const members = Object.entries(served.document.components?.schemas?.["Inner"]?.["properties"] ?? {});
+  const names = members.map(([name]) => ({ name }));
+
+  test.each(names)("that the description calls $name comes back under this name", async ({ name }) => {
+    const whole = served.document.components?.schemas?.["Request"]?.["properties"];
+    const [inner = ""] = Object.keys(whole ?? {}).filter((each) => each.startsWith("in"));
+    for (const body of [{ [name]: "7" }, { [inner]: { [name]: "7" } }]) {
+      expect(await ask(served, "POST", "/names", body)).toEqual({ status: 200, json: body });
+    }
+    expect(await ask(served, "POST", "/names/8/inner", { [name]: "7" })).toMatchObject({
+      status: 200,
+      json: { [inner]: { [name]: "7" } },
+    });
+  });
+
+  test("is there for each field", () => {
+    expect(names).toHaveLength(specialNames.length + 4);
+  });
+
+  test("has an example that is accepted", async () => {
+    const schema = served.document.components?.schemas?.["Inner"];
+    const [example] = Array.isArray(schema?.["examples"]) ? schema["examples"] : [];
+    expect(await ask(served, "POST", "/names/8/inner", example)).toMatchObject({ status: 200 });
+  });
+});
+
+test.each([
+  { text: '{"id":"a"}', want: { uuid: "a" } },
+  { text: '{"uuid":"a"}', want: { uuid: "a" } },
+  { text: '{"legacyId":"7"}', want: { id: 7n } },
+  { text: '{"two":"a","one":"7"}', want: { one: "a", two: 7n } },
+  { text: '{"f0":"a","f2":"b","page":"c"}', want: { f0: "a", f2: "b", f1: "c" } },
+  { text: '{"direct":"a","loop":{"text":"b"}}', want: { direct: "a", loop: { text: "b" } } },
+  { text: '{"loop.text":"a"}', want: { direct: "a" } },
+])("$text is read as the fields that the JSON names say, or else the proto names", ({ text, want }) => {
+  for (const codegen of [true, false]) expect(readJson(input, text, { codegen })).toEqual(create(input, want));
+});
+
+test.each([
+  { text: '{"id":"a","uuid":"b"}', says: "uuid: is set more than once" },
+  { text: '{"page.size":"a","f0":"b"}', says: "f0: is set more than once" },
+  { text: '{"legacy_id":"7"}', says: 'unknown field "legacy_id"' },
+])("$text is refused", ({ text, says }) => {
+  expect(() => readJson(input, text, { unknownFields: "reject" })).toThrow(says);
+});
+
+describe("a path", () => {
+  test("sets the fields that its rule names by their proto names", async () => {
+    expect(await ask(strict, "GET", "/names/a/b/7/c")).toEqual({
+      status: 200,
+      json: { id: "a", "in.ner": { "page.size": "b", one: "7" }, "{brace}": "c" },
+    });
+  });
+
+  test.each(["id", "uuid", "in.ner.page.size", "inner.f0", "inner.page.size", "in.ner.f0"])(
+    "is not overridden by the query, where %s is a field of it",
+    async (name) => {
+      const { status, json } = await ask(strict, "GET", `/names/a/b/7/c?${name}=x`);
+      expect([status, json]).toEqual([400, expect.objectContaining({ message: expect.stringContaining("is bound") })]);
+    },
+  );
+
+  test("is described by parameters with the proto names, which are no part of a request", () => {
+    const [path = ""] = Object.keys(strict.document.paths).filter((each) => each.startsWith("/names/{uuid}"));
+    expect(path).toBe("/names/{uuid}/{inner_f0}/{inner_two}/{f10}");
+    expect(strict.document.paths[path]?.get?.["x-rpc"].path).toBe(
+      "/names/{id}/{in%2Ener.page%2Esize}/{in%2Ener.one}/{%7Bbrace%7D}",
+    );
+  });
+});
+
+test("a body that is a field is the one that its rule names by its proto name", () => {
+  expect(strict.document.paths["/names/{id}/inner"]?.post?.["x-rpc"].body).toBe("in.ner");
+  const [parameter] = strict.document.paths["/names/{id}/inner"]?.post?.parameters ?? [];
+  expect(parameter?.schema).toMatchObject({ format: "int64" });
+});
+
+test("an answer that is a field is the one that its rule names by its proto name", async () => {
+  expect(await ask(strict, "POST", "/answers", { legacyId: "7", id: "a" })).toEqual({ status: 200, json: "7" });
+  const answer = strict.document.paths["/answers"]?.post?.responses["200"];
+  expect(answer?.content?.["application/json"]?.schema).toMatchObject({ format: "int64" });
+});
+
+// Peers convert the case of the paths of a mask and look at no descriptor: JSON names are none of it.
+describe("an update mask", () => {
+  test.each([
+    { body: { "page.size": "a", two: "b", one: "7" }, paths: "f0,one,two" },
+    { body: { f0: "a", uuid: "b" }, paths: "f0,uuid" },
+    { body: { id: "a", legacyId: "7" }, paths: "id,uuid" },
+  ])("of the body $body has the proto names of its fields", async ({ body, paths }) => {
+    const { json } = await ask(strict, "PATCH", "/names", body);
+    expect(json).toMatchObject({ inner: paths });
+  });
+
+  test.each([
+    { mask: "f0,legacy_id", paths: "f0,legacyId" },
+    { mask: "page.size", paths: "page.size" },
+  ])("$mask that is sent stays as it is, whatever the JSON names are", async ({ mask, paths }) => {
+    const { json } = await ask(strict, "PATCH", `/names?inner=${mask}`, {});
+    expect(json).toMatchObject({ inner: paths });
+  });
+
+  test.each(["with-dash", "filter[name]", "with space"])("%s that is sent is not a path", async (mask) => {
+    const target = `/names?inner=${encodeURIComponent(mask)}`;
+    expect(await ask(strict, "PATCH", target, {})).toMatchObject({ status: 400 });
+  });
 });

@@ -68,11 +68,11 @@ function ruleOf(get: string) {
 }
 
 /** Returns the target of a message, or why it has none. */
-function targetOf(method: DescMethod | undefined, values: object): string {
+function targetOf(method: DescMethod | undefined, values: object, write: { useProtoFieldName?: boolean } = {}): string {
   if (method === undefined) throw new Error("there is no such RPC");
   const message = Object.assign(create(method.input), values);
   try {
-    return new RestMethod(method, { write: {}, read: {}, registry: undefined }).write(message).target;
+    return new RestMethod(method, { write, read: {}, registry: undefined }).write(message).target;
   } catch (error) {
     if (!(error instanceof ConnectError)) throw error;
     return error.rawMessage.replace(/^.*?: /, "");
@@ -112,9 +112,22 @@ test("an answer to HEAD has no body, and a field that is the answer is one of it
 test.each([
   { name: "leads to another field", names: { a: "inner.text", inner: "inner", text: "text" } },
   { name: "is the name of another", names: { a: "text", text: "other" } },
+  { name: "has a bracket", names: { a: "text[b]", text: "text" } },
 ])("a field is called by its own name in a query if its JSON name $name", ({ names }) => {
   const [list] = defineRpcs(names, ["/x"]);
   expect(targetOf(list, { a: "1", text: "2" })).toMatch(/^\/x\?a=1&(?:text|other)=2$/);
+});
+
+test("a field whose names are those of another is refused in a query, because servers differ in what they mean", () => {
+  const [list] = defineRpcs({ a: "text", text: "a" }, ["/x"]);
+  expect(targetOf(list, {})).toBe("/x");
+  expect(targetOf(list, { a: "1" })).toBe("a: each of its names is that of another field");
+});
+
+test("a field that is called by its own name in every query is called by its JSON name if that is the only one", () => {
+  const [list] = defineRpcs({ a: "b", b: "c" }, ["/x"]);
+  expect(targetOf(list, { a: "1", b: "2" })).toBe("/x?a=1&c=2");
+  expect(targetOf(list, { b: "2" }, { useProtoFieldName: true })).toBe("/x?c=2");
 });
 
 const ndjson = "application/x-ndjson";

@@ -26,6 +26,7 @@ export interface Parameter {
   readonly deprecated?: boolean;
   readonly description?: string;
   readonly schema?: Schema;
+  readonly "x-field"?: readonly string[];
 }
 
 /** A body in one media type. */

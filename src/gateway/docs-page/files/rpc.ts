@@ -4,7 +4,8 @@ import { filledIn, type Input } from "./filled-in.js";
 
 /** A variable of a path template, or a wildcard outside of variables, and its wildcards in order. */
 interface Variable {
-  readonly field: string | undefined;
+  /** The names that lead to its field. */
+  readonly field: readonly string[] | undefined;
   readonly template: string;
   readonly wildcards: readonly string[];
 }
@@ -17,7 +18,8 @@ function variablesOf({ object }: Operation): Variable[] {
   const path = object["x-rpc"]?.path ?? "";
   return [...path.matchAll(/\{([^=}]+)(?:=([^}]*))?\}|\*\*?/g)].map(([whole, field, inside]) => {
     const template = inside ?? (field === undefined ? whole : "*");
-    return { field, template, wildcards: template.match(/\*\*?/g) ?? [] };
+    const names = field?.split(".").map(decodeURIComponent);
+    return { field: names, template, wildcards: template.match(/\*\*?/g) ?? [] };
   });
 }
 
@@ -35,10 +37,10 @@ export function parametersOfSegments(operation: Operation): ReadonlySet<string> 
  */
 export function messagesOf(operation: Operation, input: Input, bodies: readonly string[]): string[] {
   const fields: Fields = {};
-  for (const { name, schema, value } of filledIn(operation, input, "query")) {
+  for (const { name, schema, value, "x-field": names = name.split(".") } of filledIn(operation, input, "query")) {
     const isList = schema?.type === "array";
     const json = isList ? value.split("\n").map((each) => toJson(schema.items, each)) : toJson(schema, value);
-    setField(fields, name, json);
+    setField(fields, names, json);
   }
   for (const [field, value] of fieldsOfPath(operation, input)) setField(fields, field, value);
   const { body = "" } = operation.object["x-rpc"] ?? {};
@@ -59,9 +61,9 @@ function joinObjects(...objects: readonly string[]): string {
   return `{${members.join(",")}}`;
 }
 
-function fieldsOfPath(operation: Operation, { values }: Input): [string, unknown][] {
+function fieldsOfPath(operation: Operation, { values }: Input): [readonly string[], unknown][] {
   const parameters = pathParametersOf(operation);
-  return variablesOf(operation).flatMap(({ field, template, wildcards }): [string, unknown][] => {
+  return variablesOf(operation).flatMap(({ field, template, wildcards }): [readonly string[], unknown][] => {
     const taken = parameters.splice(0, wildcards.length);
     const [first] = taken;
     const value = template.replaceAll(/\*\*?/g, () => values.get(`path ${taken.shift()?.name}`) ?? "");
@@ -74,16 +76,15 @@ function pathParametersOf({ object }: Operation) {
   return (object.parameters ?? []).filter((parameter) => parameter.in === "path");
 }
 
-/** Sets a field by its path, names with dots between them. */
-function setField(fields: Fields, path: string, value: unknown): void {
-  const [name = "", ...inner] = path.split(".");
+/** Sets a field by the names that lead to it. */
+function setField(fields: Fields, [name = "", ...inner]: readonly string[], value: unknown): void {
   if (inner.length === 0) {
     fields[name] = value;
     return;
   }
   const before = fields[name];
   const message: Fields = { ...(typeof before === "object" ? before : {}) };
-  setField(message, inner.join("."), value);
+  setField(message, inner, value);
   fields[name] = message;
 }
 

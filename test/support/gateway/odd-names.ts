@@ -1,0 +1,141 @@
+import { create, type DescMethod, type DescService, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+  type FieldDescriptorProtoSchema,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { readDescriptorSet } from "../../../src/gateway/descriptors/index.ts";
+import { parseHttpRules, type RestOptions } from "../../../src/gateway/index.ts";
+
+// A definition whose JSON names are no identifiers, or are names of other fields: protoc accepts all of them.
+
+type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
+
+/** JSON names with characters that mean something in a URL, a template, a shell or JSON. */
+export const specialNames: readonly string[] = [
+  "page.size",
+  "page",
+  "filter[name]",
+  "with-dash",
+  "with space",
+  "Upper",
+  "upper",
+  "ümlaut",
+  "a.b.c",
+  "x&y=z",
+  "{brace}",
+  "per%2Ecent",
+  'quo"te',
+];
+
+const text = { label: Label.OPTIONAL, type: Type.STRING };
+const long = { label: Label.OPTIONAL, type: Type.INT64 };
+const message = { label: Label.OPTIONAL, type: Type.MESSAGE };
+const map = { label: Label.REPEATED, type: Type.MESSAGE, typeName: ".names.Request.LabelsEntry" };
+
+/** Fields whose JSON names are those of others: by two in a circle, by one in a chain. */
+const exchanged: readonly FieldInit[] = [
+  { ...text, name: "uuid", number: 110, jsonName: "id" },
+  { ...long, name: "id", number: 111, jsonName: "legacyId" },
+  { ...text, name: "one", number: 112, jsonName: "two" },
+  { ...long, name: "two", number: 113, jsonName: "one" },
+];
+
+const special = specialNames.map((jsonName, at) => ({ ...text, name: `f${at}`, number: at + 1, jsonName }));
+
+const set = create(FileDescriptorSetSchema, {
+  file: [
+    create(FileDescriptorProtoSchema, {
+      name: "names.proto",
+      package: "names",
+      syntax: "proto3",
+      dependency: ["google/protobuf/field_mask.proto"],
+      messageType: [
+        {
+          name: "Request",
+          field: [
+            ...special,
+            ...exchanged,
+            { ...message, name: "inner", number: 100, jsonName: "in.ner", typeName: ".names.Inner" },
+            { ...message, name: "loop", number: 101, jsonName: "loop", typeName: ".names.Loop" },
+            // The path of a field inside another.
+            { ...text, name: "direct", number: 102, jsonName: "loop.text" },
+            // Entries of maps, one of which could be the other field.
+            { ...map, name: "labels", number: 103, jsonName: "labels[x]" },
+            { ...map, name: "filter", number: 104, jsonName: "filter" },
+          ],
+          nestedType: [
+            {
+              name: "LabelsEntry",
+              options: { mapEntry: true },
+              field: [
+                { ...text, name: "key", number: 1, jsonName: "key" },
+                { ...text, name: "value", number: 2, jsonName: "value" },
+              ],
+            },
+          ],
+        },
+        { name: "Inner", field: [...special, ...exchanged] },
+        {
+          name: "Loop",
+          field: [
+            { ...text, name: "text", number: 3, jsonName: "text" },
+            { ...message, name: "one", number: 1, jsonName: "a", typeName: ".names.Loop" },
+            { ...message, name: "two", number: 2, jsonName: "a.a", typeName: ".names.Loop" },
+          ],
+        },
+        {
+          name: "Update",
+          field: [
+            { ...message, name: "mask", number: 1, jsonName: "inner", typeName: ".google.protobuf.FieldMask" },
+            { ...message, name: "inner", number: 2, jsonName: "mask", typeName: ".names.Inner" },
+          ],
+        },
+      ],
+      service: [
+        {
+          name: "Names",
+          method: [
+            ...["List", "Get", "Post", "PostInner", "Answer"].map((name) => ({
+              name,
+              inputType: ".names.Request",
+              outputType: ".names.Request",
+            })),
+            { name: "Update", inputType: ".names.Update", outputType: ".names.Update" },
+          ],
+        },
+      ],
+    }),
+  ],
+});
+
+/** The service with these fields in its requests. */
+export const oddNames: DescService = serviceOf(readDescriptorSet(toBinary(FileDescriptorSetSchema, set)).services);
+
+function serviceOf([service]: readonly DescService[]): DescService {
+  if (service === undefined) throw new Error("the file has no service");
+  return service;
+}
+
+/** Its rules, whose names are those of the definition. */
+export const oddRules: NonNullable<RestOptions["rules"]> = parseHttpRules(
+  JSON.stringify({
+    rules: [
+      { selector: "names.Names.List", get: "/names" },
+      { selector: "names.Names.Get", get: "/names/{uuid}/{inner.f0}/{inner.two}/{f10}" },
+      { selector: "names.Names.Post", post: "/names", body: "*" },
+      { selector: "names.Names.PostInner", post: "/names/{id}/inner", body: "inner" },
+      { selector: "names.Names.Answer", post: "/answers", body: "*", response_body: "id" },
+      { selector: "names.Names.Update", patch: "/names", body: "inner" },
+    ],
+  }),
+);
+
+/** Finds one of its RPCs. */
+export function oddMethod(name: string): DescMethod {
+  const method = oddNames.methods.find((each) => each.name === name);
+  if (method === undefined) throw new Error(`the service has no RPC ${name}`);
+  return method;
+}
