@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { plantStoreFlags } from "../../bench/plant-store-flags.ts";
+import { createMissingStore } from "../support/plants/sqlite-file.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { startNode } from "../support/process/command-line.ts";
 import { createTempFolder } from "../support/process/temp-folder.ts";
@@ -19,6 +20,7 @@ test.each([
   { name: "without flags V8 decides which objects it takes for long-lived", flags: [], isDecided: true },
 ])("$name", async ({ flags, isDecided }) => {
   using folder = createTempFolder();
+  createMissingStore(folder.file("plants.db"));
   await using server = startNode(
     [...v8Flags, ...flags, join(projectFolder, "src/plantstore/cli/main.ts"), "serve"],
     folder.path,

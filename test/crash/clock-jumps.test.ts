@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../src/plantstore/plants/index.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { runSql, startPostgres } from "../support/plants/postgres-server.ts";
+import { createMissingStore } from "../support/plants/sqlite-file.ts";
 import { type CommandLine, startCommandLine } from "../support/process/command-line.ts";
 import { baseUrlOf } from "../support/process/serve-command.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
@@ -28,6 +29,7 @@ describe("a server whose clock jumps", () => {
     const expiry = new Date(Date.now() + dayMs).toISOString();
     tokens = { lasting: await createToken("lasting"), brief: await createToken("brief", "--expires", expiry) };
     jump("+0");
+    createMissingStore(folder.file("plants.db"));
     server = startCommandLine(["serve"], folder.path, {
       LD_PRELOAD: libfaketime,
       FAKETIME_TIMESTAMP_FILE: folder.file("clock"),

@@ -24,14 +24,17 @@ describe("the image", () => {
 
   test("serves, and drains when it is told to stop", async () => {
     const [program = "", ...args] = image.command;
-    await using server = startProgram(program, args, image.folder, {
+    const environment = {
       ...image.environment,
       HOST: "127.0.0.1",
       PORT: "0",
       DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
       PLANTSTORE_TOKENS: serveToken,
       PLANTSTORE_DRAIN_DELAY_MS: "0",
-    });
+    };
+    await using migrating = startProgram(program, [...args.slice(0, -1), "migrate"], image.folder, environment);
+    expect(await migrating.end()).toBe(0);
+    await using server = startProgram(program, args, image.folder, environment);
     expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
     server.process.kill("SIGTERM");
     expect(await server.end()).toBe(0);

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { createMissingStore } from "../support/plants/sqlite-file.ts";
 import { buildStep } from "../support/process/build-step.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 import { startProgram } from "../support/process/command-line.ts";
@@ -46,6 +47,7 @@ function callsOf(name: string): string[] {
 
 test("a server makes no system call that the unit forbids", async () => {
   using folder = createTempFolder();
+  createMissingStore(folder.file("plants.db"));
   const args = [
     "-f",
     "-qq",

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
+import { createMissingStore } from "../support/plants/sqlite-file.ts";
 import { compileCache, projectFolder } from "../support/process/child-program.ts";
 import { type CommandLine, startCommandLine, startProgram } from "../support/process/command-line.ts";
 import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
@@ -77,6 +78,7 @@ describe("a Prometheus", () => {
 
   beforeAll(async () => {
     folder = createTempFolder();
+    createMissingStore(folder.file("plants.db"));
     server = startCommandLine(["serve"], folder.path, { ...serving, DATABASE_URL: "sqlite:plants.db" });
     const { calls, metrics } = await addressesOf(server);
     load = deletePlants(calls, end.signal, (id) => (id % 5 === 0 ? "nobody-knows-this-one" : token));

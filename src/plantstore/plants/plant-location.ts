@@ -23,7 +23,7 @@ export interface PostgresLocation {
 
 /** Options of {@link openPlantStore}. */
 export interface StoreOptions extends DurableStoreOptions {
-  /** The plants that an SQLite file starts with if it is created now. */
+  /** The plants of an SQLite store that is created if there is none. Without them, a missing store is refused. */
   readonly plantsWhenCreated?: IdRange;
 }
 
@@ -40,8 +40,7 @@ const storeOptionNames: OptionNames<StoreOptions> = {
 };
 
 /**
- * Opens the store of a server. An SQLite file is created if necessary; a PostgreSQL database must have been migrated
- * before.
+ * Opens the store of a server, which {@link migratePlants} has created before.
  *
  * @throws StoreOpenError with a message for the operator; TypeError for options that do not exist
  */
@@ -66,8 +65,7 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
 }
 
 /**
- * Checks that a server could open the store, without changing it: an SQLite file may be missing, because the server
- * creates it.
+ * Checks that a server could open the store, without changing it.
  *
  * @throws StoreOpenError with a message for the operator
  */

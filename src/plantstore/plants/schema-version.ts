@@ -33,7 +33,7 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
  * @param own - the schema version of the release
  */
 export function schemaProblem({ version, oldestServer }: SchemaVersion, own: number): string | undefined {
-  if (version === 0) return "there is no plant store in it yet: run `plantstore migrate`";
+  if (version === 0) return "there is no plant store in it yet: run `plantstore migrate` to create it";
   if (version < own) {
     return (
       `its schema has version ${version}, and this release accepts versions ${own} and ${own + 1}: ` +

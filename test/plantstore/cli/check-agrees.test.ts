@@ -3,11 +3,11 @@ import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { openDatabase } from "../../../src/plantstore/plants/sqlite/database.ts";
+import { readConfiguration, startServer } from "../../../src/plantstore/server/index.ts";
 import { createSigningKey } from "../../support/auth/identity-provider.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import { runCommand } from "../../support/process/run-command.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
-import { startConfigured } from "../../support/server/start-configured.ts";
 import { numRunsOf } from "../../support/test-seed.ts";
 
 type Environment = Readonly<Record<string, string>>;
@@ -33,6 +33,12 @@ const other = fileWith("other", "dahlia ".repeat(200));
 mkdirSync(folder.file("folder"));
 const aFolder = folder.file("folder");
 
+function store(): string {
+  const file = folder.file("plants.db");
+  openDatabase({ file, migrates: true }).close();
+  return file;
+}
+
 function databaseOfAnotherProgram(): string {
   const path = folder.file("mail.db");
   using db = new DatabaseSync(path);
@@ -42,7 +48,7 @@ function databaseOfAnotherProgram(): string {
 
 function storeOfALaterRelease(): string {
   const file = folder.file("later.db");
-  using db = openDatabase({ file });
+  using db = openDatabase({ file, migrates: true });
   db.exec("PRAGMA user_version = 99");
   return file;
 }
@@ -98,10 +104,11 @@ const groups: readonly Group[] = [
   },
   {
     // Most on no file, which is ten times as fast.
-    good: [{}, {}, {}, {}, {}, {}, { DATABASE_URL: `sqlite:${folder.file("plants.db")}` }],
+    good: [{}, {}, {}, {}, {}, {}, { DATABASE_URL: `sqlite:${store()}` }],
     bad: [
       ...each("DATABASE_URL", "plants.db", "sqlite:", "sqlite::memory:", "memory", "mysql://127.0.0.1/plants", ""),
       ...each("DATABASE_URL", `sqlite:${missing}/plants.db`, `sqlite:${aFolder}`, `sqlite:${other}`),
+      ...each("DATABASE_URL", `sqlite:${missing}`, `sqlite:${empty}`),
       ...each("DATABASE_URL", `sqlite:${other}/plants.db`, `"sqlite:${folder.file("quoted.db")}"`),
       ...each("DATABASE_URL", `sqlite:${databaseOfAnotherProgram()}`, `sqlite:${storeOfALaterRelease()}`),
       ...each("DATABASE_URL", "postgres://127.0.0.1:x/plants", "postgres://127.0.0.1/plants?sslmode=no"),
@@ -222,7 +229,7 @@ const groups: readonly Group[] = [
 ];
 
 /** What is given in every configuration that does not say otherwise. */
-const always = { DATABASE_URL: "memory:", PORT: "0" };
+const always = { DATABASE_URL: "memory:", PORT: "0", PLANTSTORE_DRAIN_DELAY_MS: "0" };
 
 /** Returns what `check` prints about a configuration that it refuses; `undefined` if it passes. */
 async function refusalOfCheck(environment: Environment): Promise<string | undefined> {
@@ -233,7 +240,7 @@ async function refusalOfCheck(environment: Environment): Promise<string | undefi
 /** Returns why a server with this configuration does not start; `undefined` if it does. */
 async function refusalOfServe(environment: Environment): Promise<string | undefined> {
   try {
-    const server = await startConfigured(environment);
+    const server = await startServer(readConfiguration({ environment, flags: {} }), { logLines: { write: () => {} } });
     await server.drain();
     return undefined;
   } catch (reason) {

@@ -5,29 +5,26 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { openDatabase } from "../../../src/plantstore/plants/sqlite/database.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
+import { createMissingStore } from "../../support/plants/sqlite-file.ts";
 import { type Ended, runCommand } from "../../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
 import { startConfigured } from "../../support/server/start-configured.ts";
 import { startOtlpReceiver } from "../../support/telemetry/otlp-receiver.ts";
 
+/** Runs `check` of a configuration whose store is `plants.db` in the folder, and is created if there is none. */
 function check(folder: TempFolder, environment: Record<string, string> = {}): Promise<Ended> {
+  createMissingStore(folder.file("plants.db"));
   return runCommand(["check"], { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, ...environment });
 }
 
 const good = { exitCode: 0, out: [], err: ["the configuration can be used"] };
 
-test("check of a store that is not there yet leaves nothing behind", async () => {
-  using folder = createTempFolder();
-  expect(await check(folder)).toEqual(good);
-  expect(readdirSync(folder.path)).toEqual([]);
-});
-
 test("check leaves nothing beside a store that nobody has open", async () => {
   using folder = createTempFolder();
   const file = folder.file("plants #1?.db");
-  openDatabase({ file }).close();
+  createMissingStore(file);
   expect(await check(folder, { DATABASE_URL: `sqlite:${file}` })).toEqual(good);
-  expect(readdirSync(folder.path)).toEqual(["plants #1?.db"]);
+  expect(readdirSync(folder.path)).toEqual(["plants #1?.db", "plants.db"]);
 });
 
 test("check names the settings whose line end it has removed", async () => {
@@ -38,14 +35,14 @@ test("check names the settings whose line end it has removed", async () => {
 
 test("check passes beside a server that holds the store", async () => {
   using folder = createTempFolder();
-  using db = openDatabase({ file: folder.file("plants.db") });
+  using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
   db.exec("BEGIN IMMEDIATE");
   expect(await check(folder)).toEqual(good);
 });
 
 test("check accepts the schema of the next release and leaves it as it is", async () => {
   using folder = createTempFolder();
-  using db = openDatabase({ file: folder.file("plants.db") });
+  using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
   db.exec("PRAGMA user_version = 2");
   expect(await check(folder)).toEqual(good);
   expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 2n });

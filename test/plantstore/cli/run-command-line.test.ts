@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { exitCode as exitCodes } from "../../../src/plantstore/cli/command.ts";
 import { settingGroups } from "../../../src/plantstore/server/index.ts";
+import { createMissingStore } from "../../support/plants/sqlite-file.ts";
 import { runCommand as run } from "../../support/process/run-command.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 
@@ -122,6 +123,7 @@ test.each(["192.0.2.1", "plants.invalid"])(
   "%s, which is no address of this machine, is a failure that names it",
   async (host) => {
     using folder = createTempFolder();
+    createMissingStore(folder.file("plants.db"));
     const environment = {
       DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
       PLANTSTORE_TOKENS: "sixteen-characters",

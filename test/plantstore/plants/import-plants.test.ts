@@ -24,7 +24,7 @@ async function* textOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
 describe("importing plants", () => {
   test("adds up its batches, and reports each once it is durable", async () => {
     using folder = createTempFolder();
-    openDatabase({ file: folder.file("plants.db") }).close();
+    openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
     await using database = await openInBatches(folder.file("plants.db"));
     const text = Array.from({ length: 12_000 }, (_, i) => `${i % 11_000}\n`).join("");
     const batches: unknown[] = [];
@@ -56,7 +56,7 @@ describe("importing plants", () => {
   test("stops at a bad line, keeps the batches before it, and is run again", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    openDatabase({ file }).close();
+    openDatabase({ file, migrates: true }).close();
     await using database = await openInBatches(file);
     const lines = Array.from({ length: 15_000 }, (_, i) => `${i}\n`);
     const bad = importPlants(database, textOf(lines.join(""), "oak\n"));

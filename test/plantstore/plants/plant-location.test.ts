@@ -49,7 +49,8 @@ const places: readonly {
 describe.each(places)("plants in $name", ({ locate, locateNone }) => {
   test("are migrated, imported, deleted, listed and exported by where they are", async () => {
     const location = await locate();
-    await expect(openPlantDatabase(location)).rejects.toThrow(/there is no/);
+    for (const open of [openPlantStore, openPlantDatabase, checkPlantStore])
+      await expect(open(location)).rejects.toThrow(/: run `plantstore migrate` to create it$/);
     const { from, to } = await migratePlants(location);
     expect(from).toBe(0);
     expect(to).toBeGreaterThan(0);

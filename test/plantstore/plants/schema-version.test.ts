@@ -27,7 +27,11 @@ describe("a release of schema version 2", () => {
   });
 
   test.each([
-    { name: "no schema", schema: noSchema, problem: "there is no plant store in it yet: run `plantstore migrate`" },
+    {
+      name: "no schema",
+      schema: noSchema,
+      problem: "there is no plant store in it yet: run `plantstore migrate` to create it",
+    },
     {
       name: "the schema before",
       schema: { version: 1, oldestServer: 1 },

@@ -28,7 +28,7 @@ test.each([
   // Node tells of a thread in the next turn.
   await new Promise(setImmediate);
   expect(workers).toHaveLength(begins ? 1 : 0);
-  const thread = await StorageThread.start({ file: folder.file("plants.db") });
+  const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
   // It is the one that was begun.
   expect(workers).toHaveLength(1);
   process.off("worker", count);

@@ -1,4 +1,11 @@
+import { existsSync } from "node:fs";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
+import { openDatabase } from "../../../src/plantstore/plants/sqlite/database.ts";
+
+/** Creates a store without plants where there is no file. A file that exists is not opened, which would repair it. */
+export function createMissingStore(file: string): void {
+  if (!existsSync(file)) openDatabase({ file, migrates: true }).close();
+}
 
 /** Reads a database file on a connection of the test's own. */
 export function readSqlite(file: string, sql: string): Record<string, SQLOutputValue>[] {

@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { createMissingStore } from "../plants/sqlite-file.ts";
 import { startCommandLine } from "./command-line.ts";
 import type { Address } from "../carriers/exchange.ts";
 import { tokens } from "../server/plant-server.ts";
@@ -11,8 +12,12 @@ export interface ChildServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts `plantstore serve` on a free port with an SQLite file as its store. Dispose of it with `await using`. */
+/**
+ * Starts `plantstore serve` on a free port with an SQLite file as its store, which is created if missing. Dispose of it
+ * with `await using`.
+ */
 export async function startChildServer(databaseFile: string): Promise<ChildServer> {
+  createMissingStore(databaseFile);
   const server = startCommandLine(["serve"], dirname(databaseFile), {
     PORT: "0",
     DATABASE_URL: `sqlite:${databaseFile}`,

@@ -1,3 +1,4 @@
+import { createMissingStore } from "../plants/sqlite-file.ts";
 import { type CommandLine, startCommandLine } from "./command-line.ts";
 import type { TempFolder } from "./temp-folder.ts";
 
@@ -11,8 +12,9 @@ const settings: Readonly<Record<string, string>> = {
   PLANTSTORE_DRAIN_DELAY_MS: "0",
 };
 
-/** Starts `plantstore serve` on a free port, with a store in the folder. */
+/** Starts `plantstore serve` on a free port, with the store `plants.db` in the folder, which is created if missing. */
 export function serve(folder: TempFolder, environment: Record<string, string> = {}): CommandLine {
+  createMissingStore(folder.file("plants.db"));
   return startCommandLine(["serve"], folder.path, { ...settings, ...environment });
 }
 

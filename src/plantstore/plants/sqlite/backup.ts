@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { StoreOpenError } from "../store-open-error.ts";
-import { openExistingDatabase } from "./database.ts";
+import { openDatabase } from "./database.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf } from "./problem.ts";
 
@@ -14,7 +14,7 @@ import { fileProblemOf } from "./problem.ts";
 export function backUp(file: string, copy: string): void {
   if (existsSync(copy)) throw new StoreOpenError(`cannot write ${copy}: it exists already`);
   const unfinished = `${copy}.${process.pid}.unfinished`;
-  const db = openExistingDatabase(file);
+  const db = openDatabase({ file });
   try {
     createPrivateFile(unfinished);
     db.prepare("VACUUM INTO ?").run(resolve(unfinished));

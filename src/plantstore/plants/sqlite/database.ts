@@ -1,8 +1,9 @@
-import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../store-open-error.ts";
+import { demandFile, demandPlace } from "./file-place.ts";
 import { repairLeftLog } from "./left-log.ts";
 import { demandUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
 import { createPrivateFile } from "./private-file.ts";
@@ -17,31 +18,33 @@ export interface DatabaseOptions {
   readonly file: string;
   /** The longest wait for another process's lock, in milliseconds. Default {@link lockTimeoutMsDefault}. */
   readonly lockTimeoutMs?: number;
-  /** Plants to insert if this call creates the file. An existing store that is empty stays empty. */
+  /** Plants of a store that is created if there is none. An existing store that is empty stays empty. */
   readonly plantsWhenCreated?: IdRange;
   /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
   readonly deletionsKeptMs?: number;
-  /** Whether an older schema is migrated. By default it is refused. */
-  readonly migratesOlder?: boolean;
+  /** Whether a store is created if there is none, and an older schema is migrated. By default, both are refused. */
+  readonly migrates?: boolean;
 }
 
 /**
- * Opens the file of a plant store for reading and writing, and creates it if necessary. A commit on this connection is
- * durable.
+ * Opens the file of a plant store for reading and writing. A commit on this connection is durable.
  *
  * @param onMigrated - called after a change of the schema
  * @param onCheck - called before a check of the whole file, which follows a crash
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, onCheck?: () => void): DatabaseSync {
+  const { migrates = false, plantsWhenCreated } = options;
+  const creates = migrates || plantsWhenCreated !== undefined;
   return atPlaceOf(options.file, (path) => {
+    if (!creates) demandFile(path);
     repairLeftLog(path, { lockTimeoutMs: options.lockTimeoutMs, onCheck });
     createPrivateFile(path);
     // Otherwise, run() throws for a rowid above 2^53 after it has deleted the row.
     const db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
     try {
       demandFixedLog(db);
-      if (options.migratesOlder === true || versionOf(db).version === 0) migrate(db, { ...options, onMigrated });
+      if (migrates || (creates && versionOf(db).version === 0)) migrate(db, { ...options, onMigrated });
       demandUsable(db);
       untilUnlocked(() => makeDurable(db), options.lockTimeoutMs);
       // A long read, such as an export, lets the log grow; without a limit it would keep that size. From here on
@@ -63,8 +66,7 @@ function atPlaceOf<Result>(file: string, work: (path: string) => Result): Result
   // Absolute, so that names like ":memory:" and "file:x" are files.
   const path = resolve(file);
   try {
-    const placeProblem = placeProblemOf(path);
-    if (placeProblem !== undefined) throw new StoreOpenError(placeProblem);
+    demandPlace(path);
     return work(path);
   } catch (fault) {
     const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
@@ -73,28 +75,16 @@ function atPlaceOf<Result>(file: string, work: (path: string) => Result): Result
 }
 
 /**
- * Opens the file of a plant store like {@link openDatabase}, but does not create it.
- *
- * @throws StoreOpenError also when there is no such file
- */
-export function openExistingDatabase(file: string): DatabaseSync {
-  if (!existsSync(file))
-    throw new StoreOpenError(`cannot open ${file}: there is no such file; plantstore migrate makes a new store`);
-  return openDatabase({ file });
-}
-
-/**
- * Checks that {@link openDatabase} could open or create the file, without writing to it.
+ * Checks that a server could open the file of a plant store, without writing to it.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function checkDatabaseFile(file: string): void {
   atPlaceOf(file, (path) => {
-    // For a file that does not exist yet, only the release of SQLite is checked.
-    const place = existsSync(path) ? urlToRead(path) : ":memory:";
-    using db = new DatabaseSync(place, { readOnly: true, readBigInts: true });
+    demandFile(path);
+    using db = new DatabaseSync(urlToRead(path), { readOnly: true, readBigInts: true });
     demandFixedLog(db);
-    if (versionOf(db).version > 0) demandUsable(db);
+    demandUsable(db);
   });
 }
 
@@ -107,28 +97,6 @@ export function urlToRead(path: string): URL {
   const url = pathToFileURL(path);
   if (!existsSync(`${path}-wal`) && !existsSync(`${path}-journal`)) url.searchParams.set("immutable", "1");
   return url;
-}
-
-// For all of these SQLite only says "unable to open database file".
-function placeProblemOf(path: string): string | undefined {
-  const folder = dirname(path);
-  const folderStat = statSync(folder, { throwIfNoEntry: false });
-  if (folderStat === undefined) return `the folder ${folder} does not exist`;
-  if (!folderStat.isDirectory()) return `${folder} is not a folder`;
-  // The journal files are next to the database.
-  if (deniedTo(folder)) return `the folder ${folder} cannot be written`;
-  const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat?.isDirectory()) return "it is a folder";
-  return stat !== undefined && deniedTo(path) ? "the file cannot be written" : undefined;
-}
-
-function deniedTo(path: string): boolean {
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK);
-    return false;
-  } catch {
-    return true;
-  }
 }
 
 /**

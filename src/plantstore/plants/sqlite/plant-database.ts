@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { inChunks } from "../in-chunks.ts";
 import { withNamedFaults } from "../named-faults.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
-import { openDatabase, openExistingDatabase } from "./database.ts";
+import { openDatabase } from "./database.ts";
 import { startImport } from "./import.ts";
 import { versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
@@ -13,9 +13,9 @@ import { fileProblemOf } from "./problem.ts";
  * @throws StoreOpenError when there is no such file, or it is not a plant store
  */
 export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
-  const db = openExistingDatabase(file);
+  const db = openDatabase({ file });
   return withNamedFaults(file, (fault) => fileProblemOf(fault).text, {
-    startImport: async (options = {}) => startImport(openExistingDatabase(file), options),
+    startImport: async (options = {}) => startImport(openDatabase({ file }), options),
     exportPlants: () => exportPlants(db),
     listDeletions: (filter = {}) => listDeletions(db, filter),
     [Symbol.asyncDispose]: async () => db.close(),
@@ -30,7 +30,7 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
  */
 export function migrateSqlite(file: string): { readonly from: number; readonly to: number } {
   let migratedFrom: number | undefined;
-  using db = openDatabase({ file, migratesOlder: true }, (from) => (migratedFrom = from));
+  using db = openDatabase({ file, migrates: true }, (from) => (migratedFrom = from));
   const { version: to } = versionOf(db);
   return { from: migratedFrom ?? to, to };
 }

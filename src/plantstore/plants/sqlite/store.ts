@@ -42,7 +42,7 @@ export interface SqliteStoreOptions extends DatabaseOptions {
 const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
   file: required,
   lockTimeoutMs: true,
-  migratesOlder: true,
+  migrates: true,
   plantsWhenCreated: { first: true, last: true },
   deletionsKeptMs: true,
   onBatch: true,
@@ -50,7 +50,8 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
 };
 
 /**
- * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it.
+ * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it. A missing store is refused,
+ * unless `migrates` or `plantsWhenCreated` ask for a new one.
  *
  * After a crash, the whole file is checked. The store is returned when that begins; deletions wait for the end.
  *

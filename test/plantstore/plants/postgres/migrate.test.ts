@@ -252,7 +252,11 @@ describe("migrating a PostgreSQL database", () => {
   });
 
   test.each([
-    { name: "an empty database", version: 0, says: /: there is no plant store in it yet: run `plantstore migrate`$/ },
+    {
+      name: "an empty database",
+      version: 0,
+      says: /: there is no plant store in it yet: run `plantstore migrate` to create it$/,
+    },
     {
       name: "a schema two versions ahead",
       version: newest + 2,

@@ -278,7 +278,7 @@ describe("the watch of a file", () => {
   test("keeps old records from being dropped in a file that was changed", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    using db = openDatabase({ file });
+    using db = openDatabase({ file, migrates: true });
     db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)
              INSERT INTO deletions SELECT i, i, i, '', '', i FROM n`);
     const store = await openSqliteStore({ file });

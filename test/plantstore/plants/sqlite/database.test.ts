@@ -34,7 +34,7 @@ test.runIf(process.platform !== "win32")(
     using folder = createTempFolder();
     const modesOf = (...names: readonly string[]): string[] =>
       names.map((name) => (statSync(folder.file(name)).mode & 0o777).toString(8));
-    using db = openDatabase({ file: folder.file("plants.db") });
+    using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
     db.exec("INSERT INTO plants VALUES (1)");
     backUp(folder.file("plants.db"), folder.file("backup.db"));
     expect(modesOf("plants.db", "plants.db-wal", "plants.db-shm", "backup.db")).toEqual(["600", "600", "600", "600"]);
@@ -47,7 +47,7 @@ test.runIf(process.platform !== "win32")(
 describe("opening a database file", () => {
   test("makes a commit wait for the disk", () => {
     using folder = createTempFolder();
-    const db = openDatabase({ file: folder.file("plants.db") });
+    const db = openDatabase({ file: folder.file("plants.db"), migrates: true });
     expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
     // 2 is FULL (sqlite.org/pragma.html#pragma_synchronous).
     expect(db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2n });
@@ -77,13 +77,13 @@ describe("opening a database file", () => {
 
   test("asks for a lock again every two milliseconds, and not as seldom as SQLite does by itself", () => {
     using folder = createTempFolder();
-    using db = openDatabase({ file: folder.file("plants.db") });
+    using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
     expect(db.prepare("PRAGMA busy_timeout").get()).toEqual({ timeout: 2n });
   });
 
   test("gives back what a long read has let the log grow by", () => {
     using folder = createTempFolder();
-    using db = openDatabase({ file: folder.file("plants.db") });
+    using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
     expect(db.prepare("PRAGMA journal_size_limit").get()).toEqual({ journal_size_limit: 16n * 1024n * 1024n });
   });
 
@@ -179,7 +179,7 @@ describe("opening a database file", () => {
     {
       name: "a schema of a newer release",
       prepare: (folder) => {
-        openDatabase({ file: folder.file("plants.db") }).close();
+        openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
         writeDatabase(folder.file("plants.db"), "PRAGMA user_version = 99");
         return folder.file("plants.db");
       },
@@ -188,7 +188,7 @@ describe("opening a database file", () => {
     {
       name: "the next release's schema if that excludes this release",
       prepare: (folder) => {
-        openDatabase({ file: folder.file("plants.db") }).close();
+        openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
         writeDatabase(
           folder.file("plants.db"),
           "PRAGMA user_version = 2; UPDATE plantstore_schema SET oldest_server = 2",
@@ -200,7 +200,7 @@ describe("opening a database file", () => {
     {
       name: "a damaged database",
       prepare: (folder) => {
-        openDatabase({ file: folder.file("plants.db") }).close();
+        openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
         const db = new DatabaseSync(folder.file("plants.db"), { defensive: false });
         db.exec(
           "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE nonsense(' WHERE name = 'plants'",
@@ -215,9 +215,10 @@ describe("opening a database file", () => {
   test.each(unopenable)("says what is wrong with $name", ({ prepare, says, onlyByWriting }) => {
     using folder = createTempFolder();
     const file = prepare(folder);
-    expect(() => openDatabase({ file })).toThrow(StoreOpenError);
-    expect(() => openDatabase({ file })).toThrow(says);
-    expect(() => openDatabase({ file })).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
+    const open = (): unknown => openDatabase({ file, migrates: onlyByWriting === true });
+    expect(open).toThrow(StoreOpenError);
+    expect(open).toThrow(says);
+    expect(open).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
     if (onlyByWriting !== true) expect(() => checkDatabaseFile(file)).toThrow(says);
     // The last connection that closes takes the log away.
     expect(existsSync(`${file}-wal`)).toBe(false);
@@ -232,7 +233,7 @@ describe("opening a database file", () => {
     );
   });
 
-  test("makes a store of an empty file, whatever version that has", () => {
+  test("creates a store in a database without tables, whatever version that has", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     writeDatabase(file, `PRAGMA user_version = ${ownSchema.version}`);
@@ -243,7 +244,7 @@ describe("opening a database file", () => {
   test("is checked with what is in its log alone", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    using db = openDatabase({ file });
+    using db = openDatabase({ file, migrates: true });
     db.exec("PRAGMA user_version = 99");
     expect(() => checkDatabaseFile(file)).toThrow(/: its schema has version 99, /);
     expect(() => checkDatabaseFile(file)).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
@@ -265,10 +266,10 @@ describe("opening a database file", () => {
   test("tells in its check what its user may not write", async () => {
     using folder = createTempFolder();
     chmodSync(folder.path, 0o755);
-    openDatabase({ file: folder.file("plants.db") }).close();
+    openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
     mkdirSync(folder.file("open"), { mode: 0o777 });
     chmodSync(folder.file("open"), 0o777);
-    openDatabase({ file: folder.file("open/plants.db") }).close();
+    openDatabase({ file: folder.file("open/plants.db"), migrates: true }).close();
     chmodSync(folder.path, 0o555);
     chmodSync(folder.file("open/plants.db"), 0o444);
     const { href } = new URL("../../../../src/plantstore/plants/sqlite/database.ts", import.meta.url);
@@ -292,16 +293,16 @@ describe("opening a database file", () => {
     ]);
   });
 
-  test("is not to be made by an SQLite whose log can lose commits, as its check says", () => {
+  test("is refused by its check where the log of SQLite can lose commits", () => {
     using folder = createTempFolder();
     using old = new DatabaseSync(":memory:");
     old.function("sqlite_version", () => "3.51.2");
     const question = old.prepare("SELECT sqlite_version() AS version");
     using _ = vi.spyOn(DatabaseSync.prototype, "prepare").mockReturnValue(question);
     const file = folder.file("plants.db");
+    writeFileSync(file, "");
     const says = /plants\.db: this Node has SQLite 3\.51\.2, which can lose commits/;
     expect(() => checkDatabaseFile(file)).toThrow(says);
-    expect(existsSync(file)).toBe(false);
   });
 
   test("takes only the steps that are left when another process has migrated it meanwhile", () => {
@@ -311,7 +312,7 @@ describe("opening a database file", () => {
     let asked = 0;
     // SQLite asks when it has the lock to take: the version has been read by then.
     db.setAuthorizer((action) => {
-      if (action === constants.SQLITE_TRANSACTION && asked++ === 0) openDatabase({ file }).close();
+      if (action === constants.SQLITE_TRANSACTION && asked++ === 0) openDatabase({ file, migrates: true }).close();
       return constants.SQLITE_OK;
     });
     migrate(db, { plantsWhenCreated: { first: 1n, last: 2n } });
@@ -336,7 +337,9 @@ describe("opening a database file", () => {
     const other = new DatabaseSync(file);
     other.exec("BEGIN EXCLUSIVE");
     const begunMs = performance.now();
-    expect(() => openDatabase({ file, lockTimeoutMs: 10 })).toThrow(/another process holds the lock on the file$/);
+    expect(() => openDatabase({ file, migrates: true, lockTimeoutMs: 10 })).toThrow(
+      /another process holds the lock on the file$/,
+    );
     expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
     other.close();
   });
@@ -344,7 +347,7 @@ describe("opening a database file", () => {
   test("waits no longer for a reader of a file that has no write-ahead log yet", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    openDatabase({ file }).close();
+    openDatabase({ file, migrates: true }).close();
     using reader = new DatabaseSync(file);
     reader.exec("PRAGMA journal_mode = DELETE; BEGIN; SELECT count(*) FROM plants");
     const begunMs = performance.now();

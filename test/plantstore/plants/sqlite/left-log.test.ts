@@ -17,7 +17,7 @@ const exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT";
 /** Leaves a file of two plants as a crash would: they are in its log alone, which has this many more bytes. */
 function leaveLog(file: string, bytes: number): void {
   const crashing = `${file}.crashing`;
-  openDatabase({ file: crashing }).close();
+  openDatabase({ file: crashing, migrates: true }).close();
   using db = openDatabase({ file: crashing });
   db.exec(`
     PRAGMA wal_autocheckpoint = 0;
@@ -100,7 +100,7 @@ describe("a log that an earlier process has left", () => {
   test("is not passed over when it cannot be read", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    openDatabase({ file }).close();
+    openDatabase({ file, migrates: true }).close();
     mkdirSync(`${file}-wal`);
     expect(() => openDatabase({ file })).toThrow(/^cannot open .*plants\.db: EISDIR/);
   });
@@ -124,7 +124,7 @@ describe("a log that an earlier process has left", () => {
   test("is not checked when it is empty", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    openDatabase({ file }).close();
+    openDatabase({ file, migrates: true }).close();
     writeFileSync(`${file}-wal`, "");
     repairLeftLog(file, { onCheck: () => expect.unreachable() });
   });

@@ -16,7 +16,7 @@ function makeBackup(folder: TempFolder): string {
 describe("restoring a backup", () => {
   const olds: readonly { name: string; leave: (folder: TempFolder, file: string) => void }[] = [
     { name: "there is no store", leave: () => undefined },
-    { name: "there is another store", leave: (_folder, file) => openDatabase({ file }).close() },
+    { name: "there is another store", leave: (_folder, file) => openDatabase({ file, migrates: true }).close() },
     {
       name: "a crash has left a log",
       leave: (folder, file) => {

@@ -15,7 +15,7 @@ const hourMs = 3_600_000;
 const intervalMs = 600_000;
 
 function databaseWith(file: string, deletedAt: readonly number[]): ReturnType<typeof openDatabase> {
-  const db = openDatabase({ file });
+  const db = openDatabase({ file, migrates: true });
   const record = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (1, ?, '', '', 1)",
   );

@@ -15,7 +15,7 @@ describe("the storage thread", () => {
   test("finds out whether the file can be written", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    const thread = await StorageThread.start({ file, lockTimeoutMs: 20 });
+    const thread = await StorageThread.start({ file, lockTimeoutMs: 20, migrates: true });
     const { size } = statSync(`${file}-wal`);
     await expect(thread.tryToWrite()).resolves.toBeUndefined();
     // A commit that writes nothing would find room on a full disk.
@@ -32,7 +32,7 @@ describe("the storage thread", () => {
   test("has closed the file once it is closed: the last to leave takes the log along", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    const thread = await StorageThread.start({ file });
+    const thread = await StorageThread.start({ file, migrates: true });
     expect(existsSync(`${file}-wal`)).toBe(true);
     await thread.close();
     expect(existsSync(`${file}-wal`)).toBe(false);
@@ -41,7 +41,7 @@ describe("the storage thread", () => {
   test("finds out without a write of its own that the file is gone", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    const thread = await StorageThread.start({ file });
+    const thread = await StorageThread.start({ file, migrates: true });
     renameSync(file, `${file}.moved`);
     const text = "the file was moved, replaced or deleted";
     await expect(thread.tryToWrite()).resolves.toEqual({ text, isTemporary: false, needsOperator: true });
@@ -61,7 +61,7 @@ describe("the storage thread", () => {
   test("rejects what it is asked when it is gone, and is closed all the same", async () => {
     using folder = createTempFolder();
     const started = once(process, "worker");
-    const thread = await StorageThread.start({ file: folder.file("plants.db") });
+    const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
     const [worker] = await started;
     await worker.terminate();
     await expect(thread.end).resolves.toBe("the storage thread has ended");

@@ -22,7 +22,7 @@ const run = promisify(execFile);
 describePlantStore(async (plants) => {
   const folder = createTempFolder();
   const file = folder.file("plants.db");
-  const store = await openSqliteStore({ file });
+  const store = await openSqliteStore({ file, migrates: true });
   addPlants(file, plants);
   return {
     store,
@@ -50,7 +50,7 @@ describe("an SQLite store", () => {
 
   test("tells how many deletions may wait, of which none waits for a lock", async () => {
     using folder = createTempFolder();
-    const store = await openSqliteStore({ file: folder.file("plants.db") });
+    const store = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });
     expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
     await store.close();
   });
@@ -454,7 +454,7 @@ describe("an SQLite store that cannot go on", () => {
     const file = folder.file("plants.db");
     const started = once(process, "worker");
     const lockTimeoutMs = 500;
-    const store = await openSqliteStore({ file, lockTimeoutMs });
+    const store = await openSqliteStore({ file, migrates: true, lockTimeoutMs });
     const [thread] = await started;
     using other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
@@ -477,7 +477,7 @@ describe("an SQLite store that cannot go on", () => {
   test("because its thread has ended needs a restart", async () => {
     using folder = createTempFolder();
     const started = once(process, "worker");
-    const store = await openSqliteStore({ file: folder.file("plants.db") });
+    const store = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });
     const [thread] = await started;
     await thread.terminate();
     await expect.poll(() => store.problem).toMatch(/: the storage thread has ended$/);

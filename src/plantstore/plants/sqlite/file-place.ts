@@ -1,0 +1,53 @@
+import { accessSync, constants, existsSync, lstatSync, readlinkSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { StoreOpenError } from "../store-open-error.ts";
+
+/**
+ * Checks that the file of a store can be at an absolute path, whether or not it exists. For all of these problems SQLite
+ * only says "unable to open database file".
+ *
+ * @throws StoreOpenError that says what is wrong with the path, without its name
+ */
+export function demandPlace(path: string): void {
+  const problem = placeProblemOf(path);
+  if (problem !== undefined) throw new StoreOpenError(problem);
+}
+
+/**
+ * Checks that there is a file at an absolute path. Only a command that was asked for a new store creates one: otherwise
+ * a mistyped path would be served as a store without plants.
+ *
+ * @throws StoreOpenError that says how to create it
+ */
+export function demandFile(path: string): void {
+  if (existsSync(path)) return;
+  throw new StoreOpenError(`file not found in ${dirname(path)}: run \`plantstore migrate\` to create it`);
+}
+
+function placeProblemOf(path: string): string | undefined {
+  const folder = dirname(path);
+  const folderStat = statSync(folder, { throwIfNoEntry: false });
+  if (folderStat === undefined) return `the folder ${folder} does not exist`;
+  if (!folderStat.isDirectory()) return `${folder} is not a folder`;
+  // The journal files are next to the database.
+  if (deniedTo(folder)) return `the folder ${folder} cannot be written`;
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return linkProblemOf(path);
+  if (stat.isDirectory()) return "it is a folder";
+  return deniedTo(path) ? "the file cannot be written" : undefined;
+}
+
+// The target may be on a volume that is not mounted yet; a store that is created there would be another one.
+function linkProblemOf(path: string): string | undefined {
+  const isLink = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  return isLink ? `it is a symbolic link to ${readlinkSync(path)}, which does not exist` : undefined;
+}
+
+function deniedTo(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return false;
+  } catch {
+    return true;
+  }
+}
