@@ -75,7 +75,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/zlib", to: ["gateway/protocols"] },
   {
     from: "gateway/client",
-    to: ["binary", "carriers", "http2", "http2/client", "protocols", "upstreams", "zlib"].map(
+    to: ["binary", "carriers", "http2/client", "protocols", "upstreams", "zlib"].map(
       (room) => `gateway/${room}`,
     ),
   },
@@ -86,8 +86,8 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     ),
   },
   { from: "gateway/rest-client", to: ["carriers", "json", "protocols", "rest"].map((room) => `gateway/${room}`) },
-  { from: "gateway/upstreams", to: ["carriers", "gen", "http2", "http2/client"].map((room) => `gateway/${room}`) },
-  { from: "gateway/http2/client", to: ["gateway/http2"] },
+  { from: "gateway/upstreams", to: ["carriers", "gen", "http2/client"].map((room) => `gateway/${room}`) },
+  { from: "gateway/http2/client", to: ["gateway/carriers", "gateway/http2"] },
   { from: "gateway/docs-page", to: ["gateway/calls", "gateway/carriers", "gateway/protocols"] },
   {
     from: "gateway/check",

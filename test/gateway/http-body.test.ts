@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createOpenApi } from "../../src/gateway/openapi/index.ts";
-import { ErrorCode } from "../../src/gateway/http2/index.ts";
+import { ErrorCode } from "../../src/gateway/carriers/index.ts";
 import { FileService, type UploadRequest } from "../gen/files/v1/files_pb.ts";
 import type { HttpBody } from "../../src/gateway/gen/google/api/httpbody_pb.ts";
 import { type Field, fieldValue, type HttpAnswer } from "../support/carriers/exchange.ts";

@@ -1,8 +1,8 @@
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { BacklogBudget } from "../../src/gateway/carriers/index.ts";
+import { BacklogBudget, ErrorCode } from "../../src/gateway/carriers/index.ts";
 import { type AnswerReceiver, ClientConnection, type ClientStream } from "../../src/gateway/http2/client/index.ts";
-import { defaultHttp2Limits, ErrorCode, StableFields } from "../../src/gateway/http2/index.ts";
+import { defaultHttp2Limits, StableFields } from "../../src/gateway/http2/index.ts";
 import { Dice } from "../support/dice.ts";
 import { clientPreface, frame, frameBytes, frameType } from "../support/carriers/http2-frames.ts";
 import { randomAnswerFrame } from "../support/http2/random-frame.ts";

@@ -1,4 +1,4 @@
-import { ErrorCode } from "../../src/gateway/http2/index.ts";
+import { ErrorCode } from "../../src/gateway/carriers/index.ts";
 import { frameType } from "../support/carriers/http2-frames.ts";
 
 /** What is wrong with the frames that the engine said; `undefined` if nothing is. */

@@ -1,7 +1,7 @@
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { BacklogBudget } from "../../src/gateway/carriers/index.ts";
-import { defaultHttp2Limits, ErrorCode, Http2Connection, type Http2Stream } from "../../src/gateway/http2/index.ts";
+import { BacklogBudget, ErrorCode } from "../../src/gateway/carriers/index.ts";
+import { defaultHttp2Limits, Http2Connection, type Http2Stream } from "../../src/gateway/http2/index.ts";
 import { Dice } from "../support/dice.ts";
 import { answer, echo, pipe, receiving } from "../support/http2/http2-engine.ts";
 import { clientPreface, frame, frameBytes, frameType } from "../support/carriers/http2-frames.ts";

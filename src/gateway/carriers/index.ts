@@ -49,7 +49,15 @@ export {
   transferEncodingProblem,
   urlTooLong,
 } from "./http-problem.ts";
-export { defaultLimits, defaultReadMaxBytes, type Limits, unreadBodyBytesMax } from "./limits.ts";
+export { ErrorCode, errorName, type ErrorScope } from "./http2-errors.ts";
+export {
+  defaultLimits,
+  defaultReadMaxBytes,
+  type Limits,
+  lingerBytesMax,
+  lingerMsMax,
+  unreadBodyBytesMax,
+} from "./limits.ts";
 export {
   announcesNothing,
   type BodyPlan,

@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { type HeaderFields, readHeaderField } from "../carriers/index.ts";
-import { ErrorCode } from "../http2/index.ts";
+import { ErrorCode, type HeaderFields, readHeaderField } from "../carriers/index.ts";
 import { connectionLost } from "../http2/client/index.ts";
 import { LazyHeaders } from "../protocols/index.ts";
 

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter } from "../binary/index.ts";
 import type { BodyMemory } from "../carriers/index.ts";
-import { StableFields } from "../http2/index.ts";
+import { StableFields } from "../http2/client/index.ts";
 import { type Codec, compressedFlag, type Envelope, writeEnvelope } from "../protocols/index.ts";
 import type { AnswerCoding } from "./answer-head.ts";
 import { answerError } from "./call-status.ts";

@@ -1,6 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type HeaderFields, readHeaderField, startDeadline } from "../carriers/index.ts";
-import { ErrorCode } from "../http2/index.ts";
+import { ErrorCode, type HeaderFields, readHeaderField, startDeadline } from "../carriers/index.ts";
 import type { AnswerReceiver, AnswerSection, ClientConnection, ClientStream } from "../http2/client/index.ts";
 import type { Caller, Upstream } from "../upstreams/index.ts";
 import { type AnswerCoding, readAnswerHead } from "./answer-head.ts";

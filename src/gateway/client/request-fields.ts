@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { noBytes, setByGrpcClient, unpooled } from "../carriers/index.ts";
-import { encodeVarying } from "../http2/index.ts";
+import { encodeVarying } from "../http2/client/index.ts";
 import { formatGrpcTimeout } from "../protocols/index.ts";
 
 /** Fields in the forms of which `Headers` can be made. */

@@ -1,4 +1,4 @@
-import type { Limits } from "../carriers/index.ts";
+import { type Limits, lingerMsMax } from "../carriers/index.ts";
 import type { Stage } from "./request-reader.ts";
 
 /** What {@link Deadlines} look at. */
@@ -74,10 +74,3 @@ export const retiredIdleMs = 1000;
 
 /** What is to be done: cut the connection, refuse the request, end an idle connection, or ask for a sign of life. */
 export type Due = "cut" | "refuse" | "end" | "probe" | "nothing";
-
-/**
- * Milliseconds for which a connection is read after its last answer while its client still sends, and for which a call
- * goes on whose client has ended its side and cannot be asked whether it is still there.
- */
-// Half a minute, as in nginx: 64 MiB at 18 Mbit/s, and less than an idle connection has anyway.
-export const lingerMsMax = 30_000;

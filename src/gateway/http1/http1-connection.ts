@@ -11,6 +11,7 @@ import {
   type HttpProblem,
   type IncomingBody,
   type Limits,
+  lingerBytesMax,
   unreadBodyBytesMax,
 } from "../carriers/index.ts";
 import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
@@ -360,10 +361,6 @@ export class Http1Connection implements RequestParts, BodySource {
     return this.#reader.bodyBytesLeft <= unreadBodyBytesMax;
   }
 }
-
-/** Bytes that are read, and dropped, after the last answer of a connection. */
-// Clients send such bodies in one go, and dropping one costs as much as a few hundred calls.
-export const lingerBytesMax: number = 64 * 1024 * 1024;
 
 /** Bytes that are read ahead of requests behind one that is not answered. */
 // As much as is read from a socket at once.

@@ -4,11 +4,5 @@
  * chunk → Http1Connection → its receiver, and back as one write for an answer. It exists because node:http makes two
  * streams and their events for each request, which cost more than the rest of a call.
  */
-export { lingerMsMax } from "./deadlines.ts";
-export {
-  Http1Connection,
-  type Http1ConnectionOptions,
-  lingerBytesMax,
-  type RequestReceiver,
-} from "./http1-connection.ts";
+export { Http1Connection, type Http1ConnectionOptions, type RequestReceiver } from "./http1-connection.ts";
 export type { Http1RequestHead } from "./request-head.ts";

@@ -1,21 +1,25 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type Backlog, type BacklogBudget, freeChunk, freedBytesMin } from "../carriers/index.ts";
+import {
+  type Backlog,
+  type BacklogBudget,
+  ErrorCode,
+  type ErrorScope,
+  freeChunk,
+  freedBytesMin,
+} from "../carriers/index.ts";
 import type { DeadlineEffects, Deadlines, Handshake } from "./deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
 import { FrameType } from "./frame-numbers.ts";
 import { FrameReader, type FrameReceiver } from "./frame-reader.ts";
 import type { ConnectionParts, RuledStream } from "./frame-rules.ts";
-import { ConnectionError, ErrorCode } from "./http2-error.ts";
+import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import { Output } from "./output.ts";
 import { ReceiveFlow } from "./receive-flow.ts";
 import { SendFlow } from "./send-flow.ts";
 import { StreamTable } from "./stream-table.ts";
 import type { FlowCarrier } from "./stream-flow.ts";
-
-/** What an error ends (RFC 9113 §5.4). */
-export type ErrorScope = "connection" | "stream";
 
 /** Options of a connection of either side. */
 export interface ConnectionOptions {

@@ -1,6 +1,6 @@
-import { afterTurn } from "../carriers/index.ts";
+import { afterTurn, ErrorCode } from "../carriers/index.ts";
 import type { ConnectionParts } from "./frame-rules.ts";
-import { ConnectionError, ErrorCode, protocolError } from "./http2-error.ts";
+import { ConnectionError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
 /** The effects of {@link Deadlines} on a connection. */

@@ -1,5 +1,6 @@
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
-import { ConnectionError, ErrorCode } from "./http2-error.ts";
+import { ErrorCode } from "../carriers/index.ts";
+import { ConnectionError } from "./http2-error.ts";
 
 /** A frame, read in place: its payload is the `length` bytes of `bytes` that begin at `from`. */
 export interface Frame {

@@ -1,9 +1,9 @@
-import { type Backlog, noBytes } from "../carriers/index.ts";
+import { type Backlog, ErrorCode, noBytes } from "../carriers/index.ts";
 import type { FloodGuard } from "./flood-guard.ts";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import type { Frame, FrameReceiver } from "./frame-reader.ts";
 import { type HeaderBlock, HeaderBlocks } from "./header-blocks.ts";
-import { ConnectionError, ErrorCode, frameSizeError, protocolError } from "./http2-error.ts";
+import { ConnectionError, frameSizeError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";

@@ -1,7 +1,8 @@
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import type { Frame } from "./frame-reader.ts";
 import { type DecodedBlock, HpackDecoder } from "./hpack/decoder.ts";
-import { ConnectionError, ErrorCode, frameSizeError, protocolError } from "./http2-error.ts";
+import { ErrorCode } from "../carriers/index.ts";
+import { ConnectionError, frameSizeError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
 /** A complete header block. */

@@ -5,7 +5,7 @@ import type { DeadlineEffects } from "./deadlines.ts";
 import { connectionPreface, FrameType, windowBytesMax } from "./frame-numbers.ts";
 import type { ConnectionParts } from "./frame-rules.ts";
 import { emptyTable } from "./hpack/encoder.ts";
-import { ErrorCode } from "./http2-error.ts";
+import { ErrorCode } from "../carriers/index.ts";
 import { Http2Stream, type ServeStream, type StreamCarrier } from "./http2-stream.ts";
 import type { Http2RequestHead } from "./request-head.ts";
 import { ServerDeadlines } from "./server-deadlines.ts";

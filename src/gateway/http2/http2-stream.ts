@@ -1,6 +1,5 @@
-import { freedBytesMin, type IncomingBody, unreadBodyBytesMax } from "../carriers/index.ts";
+import { ErrorCode, freedBytesMin, type IncomingBody, unreadBodyBytesMax } from "../carriers/index.ts";
 import { encodeStatus } from "./hpack/encoder.ts";
-import { ErrorCode } from "./http2-error.ts";
 import type { Http2RequestHead } from "./request-head.ts";
 import { type FlowCarrier, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
 

@@ -7,7 +7,7 @@
  *
  * The server's side is here, and what both sides share; the client's is a room of its own, `client/`.
  */
-export { type ConnectionOptions, type ErrorScope, FrameConnection } from "./connection.ts";
+export { type ConnectionOptions, FrameConnection } from "./connection.ts";
 export { type DeadlineEffects, Deadlines, type Handshake } from "./deadlines.ts";
 export { colon, isRegularField } from "./field-rules.ts";
 export { connectionPreface, FrameFlag } from "./frame-numbers.ts";
@@ -16,7 +16,7 @@ export type { HeaderBlock } from "./header-blocks.ts";
 export { BlockEncoder, encodeVarying, StableFields } from "./hpack/block-encoder.ts";
 export { encodeBlock, encodeStatus } from "./hpack/encoder.ts";
 export { Http2Connection } from "./http2-connection.ts";
-export { ErrorCode, errorName, protocolError } from "./http2-error.ts";
+export { protocolError } from "./http2-error.ts";
 export { defaultHttp2Limits, type Http2Limits } from "./http2-limits.ts";
 export type { Http2Stream, StreamReceiver } from "./http2-stream.ts";
 export type { Http2RequestHead } from "./request-head.ts";

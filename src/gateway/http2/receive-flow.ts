@@ -1,5 +1,6 @@
 import { FrameType, windowBytesInitial } from "./frame-numbers.ts";
-import { ConnectionError, ErrorCode } from "./http2-error.ts";
+import { ErrorCode } from "../carriers/index.ts";
+import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 

@@ -1,6 +1,6 @@
-import type { Backlog } from "../carriers/index.ts";
+import { type Backlog, ErrorCode } from "../carriers/index.ts";
 import { frameBytesMax, windowBytesInitial, windowBytesMax } from "./frame-numbers.ts";
-import { ConnectionError, ErrorCode } from "./http2-error.ts";
+import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 

@@ -1,5 +1,5 @@
 import { Deadlines, quarterOf } from "./deadlines.ts";
-import { ErrorCode } from "./http2-error.ts";
+import { ErrorCode } from "../carriers/index.ts";
 import type { Http2Stream } from "./http2-stream.ts";
 
 /** The deadlines of a server's connection: also those of bodies that calls wait for, and of clients that go on sending. */

@@ -1,9 +1,9 @@
-import { noBytes } from "../carriers/index.ts";
+import { ErrorCode, noBytes } from "../carriers/index.ts";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import { isTrailer } from "./field-rules.ts";
 import { type ConnectionParts, type FrameEffects, FrameRules } from "./frame-rules.ts";
 import type { HeaderBlock } from "./header-blocks.ts";
-import { ErrorCode, protocolError } from "./http2-error.ts";
+import { protocolError } from "./http2-error.ts";
 import type { Http2Stream } from "./http2-stream.ts";
 import { type Http2RequestHead, readRequestHead } from "./request-head.ts";
 import { PeerSettings } from "./settings.ts";

@@ -5,7 +5,8 @@ import {
   windowBytesInitial,
   windowBytesMax,
 } from "./frame-numbers.ts";
-import { ConnectionError, ErrorCode } from "./http2-error.ts";
+import { ErrorCode } from "../carriers/index.ts";
+import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
 /** Returns the SETTINGS of a server: what differs from the initial values of RFC 9113 §6.5.2. */

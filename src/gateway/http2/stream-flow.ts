@@ -1,6 +1,5 @@
-import { type BodySource, noBytes, unpooled } from "../carriers/index.ts";
+import { type BodySource, ErrorCode, noBytes, unpooled } from "../carriers/index.ts";
 import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
-import { ErrorCode } from "./http2-error.ts";
 import type { Output } from "./output.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";
 import type { SendFlow, SendingStream } from "./send-flow.ts";

@@ -1,12 +1,17 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { noBytes, readHeaderField } from "../carriers/index.ts";
+import { ErrorCode, noBytes, readHeaderField } from "../carriers/index.ts";
 import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as Status,
   HealthCheckResponseSchema,
 } from "../gen/grpc/health/v1/health_pb.ts";
-import type { AnswerReceiver, AnswerSection, ClientConnection, ClientStream } from "../http2/client/index.ts";
-import { ErrorCode, StableFields } from "../http2/index.ts";
+import {
+  type AnswerReceiver,
+  type AnswerSection,
+  type ClientConnection,
+  type ClientStream,
+  StableFields,
+} from "../http2/client/index.ts";
 import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 

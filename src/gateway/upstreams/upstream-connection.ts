@@ -1,7 +1,6 @@
 import type { Socket } from "node:net";
-import { type BacklogBudget, timerMsMax } from "../carriers/index.ts";
-import { ClientConnection } from "../http2/client/index.ts";
-import { errorName, type Http2Limits } from "../http2/index.ts";
+import { type BacklogBudget, errorName, timerMsMax } from "../carriers/index.ts";
+import { ClientConnection, type Http2Limits } from "../http2/client/index.ts";
 import { HealthWatch } from "./health-watch.ts";
 import type { PreparedTls } from "./open-socket.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";

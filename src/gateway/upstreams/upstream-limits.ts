@@ -1,4 +1,4 @@
-import { defaultHttp2Limits, type Http2Limits } from "../http2/index.ts";
+import { defaultHttp2Limits, type Http2Limits } from "../http2/client/index.ts";
 
 /** Bounds on what calls may wait for and hold. */
 export interface UpstreamLimits {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { type Backlog, BacklogBudget } from "../../../src/gateway/carriers/index.ts";
+import { type Backlog, BacklogBudget, ErrorCode } from "../../../src/gateway/carriers/index.ts";
 import { answer, startEngine } from "../../support/http2/http2-engine.ts";
 import { frame, type FrameConnection, frameType, openFrames } from "../../support/carriers/http2-frames.ts";
 import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../support/http2/http2-requests.ts";
-import { ErrorCode } from "../../../src/gateway/http2/index.ts";
 
 const kib = 1024;
 const mib = 1024 * kib;

@@ -1,6 +1,6 @@
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ErrorCode } from "../../../src/gateway/http2/index.ts";
+import { ErrorCode } from "../../../src/gateway/carriers/index.ts";
 import type { Address, Field } from "../../support/carriers/exchange.ts";
 import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../../support/carriers/http2-frames.ts";
 import { type LoopbackServer, startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";

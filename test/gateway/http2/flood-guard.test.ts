@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FloodGuard } from "../../../src/gateway/http2/flood-guard.ts";
-import { defaultHttp2Limits, ErrorCode, type Http2Limits } from "../../../src/gateway/http2/index.ts";
+import { ErrorCode } from "../../../src/gateway/carriers/index.ts";
+import { defaultHttp2Limits, type Http2Limits } from "../../../src/gateway/http2/index.ts";
 import { receiving, startEngine } from "../../support/http2/http2-engine.ts";
 import {
   clientPreface,

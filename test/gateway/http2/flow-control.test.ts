@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
+import { ErrorCode } from "../../../src/gateway/carriers/index.ts";
+import type { Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
 import {
   dataFrame,

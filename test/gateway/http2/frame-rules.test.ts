@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../src/gateway/http2/index.ts";
+import { ErrorCode } from "../../../src/gateway/carriers/index.ts";
 import { startEngine } from "../../support/http2/http2-engine.ts";
 import { connectionRows } from "../../support/http2/http2-connection-rows.ts";
 import { clientPreface, frame, frameFlag, frameType, openFrames } from "../../support/carriers/http2-frames.ts";

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
-import { defaultHttp2Limits, encodeBlock, ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
+import { BacklogBudget, ErrorCode } from "../../../src/gateway/carriers/index.ts";
+import { defaultHttp2Limits, encodeBlock, type Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { waitLimitMs, within } from "../../support/deadline.ts";
 import { answer, receiving, serveConnection, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
 import {

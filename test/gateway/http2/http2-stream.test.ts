@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { BacklogBudget } from "../../../src/gateway/carriers/index.ts";
-import { ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
+import { BacklogBudget, ErrorCode } from "../../../src/gateway/carriers/index.ts";
+import type { Http2Stream } from "../../../src/gateway/http2/index.ts";
 import {
   answer,
   echo,

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { encodeBlock, ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
+import { ErrorCode } from "../../../src/gateway/carriers/index.ts";
+import { encodeBlock, type Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { HpackDecoder } from "../../../src/gateway/http2/hpack/decoder.ts";
 import { Dice } from "../../support/dice.ts";
 import type { Field } from "../../support/carriers/exchange.ts";

@@ -11,7 +11,8 @@ import { finished } from "node:stream/promises";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FrameFlag, SettingId } from "../../../src/gateway/http2/frame-numbers.ts";
-import { encodeBlock, ErrorCode, type Http2Stream } from "../../../src/gateway/http2/index.ts";
+import { ErrorCode } from "../../../src/gateway/carriers/index.ts";
+import { encodeBlock, type Http2Stream } from "../../../src/gateway/http2/index.ts";
 import { within } from "../../support/deadline.ts";
 import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../support/http2/http2-engine.ts";
 

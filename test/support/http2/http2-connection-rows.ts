@@ -1,4 +1,4 @@
-import { ErrorCode } from "../../../src/gateway/http2/index.ts";
+import { ErrorCode } from "../../../src/gateway/carriers/index.ts";
 import { dataFrame, frame, frameFlag, frameType, resetFrame } from "../carriers/http2-frames.ts";
 import { ending, type FrameRow } from "./http2-stream-rows.ts";
 import { begun, getBlock, goAwayWith, hold, settingFrame, uint32, whole, windowUpdateFrame } from "./http2-requests.ts";

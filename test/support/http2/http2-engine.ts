@@ -1,12 +1,15 @@
 import { createServer } from "node:net";
 import type { Duplex } from "node:stream";
-import { BacklogBudget, type IncomingBody } from "../../../src/gateway/carriers/index.ts";
+import {
+  BacklogBudget,
+  type ErrorCode,
+  type ErrorScope,
+  type IncomingBody,
+} from "../../../src/gateway/carriers/index.ts";
 import {
   defaultHttp2Limits,
   encodeBlock,
   encodeStatus,
-  type ErrorCode,
-  type ErrorScope,
   Http2Connection,
   type Http2Limits,
   type Http2RequestHead,

@@ -1,4 +1,5 @@
-import type { ErrorCode, Http2RequestHead, Http2Stream } from "../../../src/gateway/http2/index.ts";
+import type { ErrorCode } from "../../../src/gateway/carriers/index.ts";
+import type { Http2RequestHead, Http2Stream } from "../../../src/gateway/http2/index.ts";
 import type { Field } from "../carriers/exchange.ts";
 import { echo, receiving } from "./http2-engine.ts";
 import {

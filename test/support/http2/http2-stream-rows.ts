@@ -1,4 +1,4 @@
-import { ErrorCode } from "../../../src/gateway/http2/index.ts";
+import { ErrorCode } from "../../../src/gateway/carriers/index.ts";
 import {
   dataFrame,
   frame,

@@ -1,7 +1,6 @@
 import type { Socket } from "node:net";
 import type { Failure } from "../../errors/index.ts";
-import type { ErrorScope } from "../../http2/index.ts";
-import type { BacklogBudget, CarriedExchange, Exchange, HttpProblem, Limits } from "../index.ts";
+import type { BacklogBudget, CarriedExchange, ErrorScope, Exchange, HttpProblem, Limits } from "../index.ts";
 
 /** The version of HTTP that a connection speaks, inside TLS if there is any. */
 export type HttpMajorVersion = "http1" | "http2";

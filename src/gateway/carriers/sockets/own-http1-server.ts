@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { Http1Connection, type Http1RequestHead, lingerMsMax } from "../../http1/index.ts";
-import { afterTurn, headerTooLarge, type HttpProblem, type Limits, readRequestTarget } from "../index.ts";
+import { Http1Connection, type Http1RequestHead } from "../../http1/index.ts";
+import { afterTurn, headerTooLarge, type HttpProblem, type Limits, lingerMsMax, readRequestTarget } from "../index.ts";
 import { HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { OwnHttp1Exchange } from "./own-http1-exchange.ts";
 

@@ -1,13 +1,13 @@
 import {
   encodeBlock,
   encodeStatus,
-  ErrorCode,
   type Http2RequestHead,
   type Http2Stream,
   type StreamReceiver,
 } from "../../http2/index.ts";
 import {
   CarriedExchange,
+  ErrorCode,
   type HeaderFields,
   noBytes,
   type Peer,

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
-import { defaultHttp2Limits, errorName, Http2Connection, type Http2Limits } from "../../http2/index.ts";
+import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "../../http2/index.ts";
 import { OwnHttp2Exchange } from "./own-http2-exchange.ts";
 import { HttpServer, type HttpServerOptions } from "./http-server.ts";
-import { headerTooLarge, type Limits, readRequestTarget } from "../index.ts";
+import { errorName, headerTooLarge, type Limits, readRequestTarget } from "../index.ts";
 import { peerOf } from "./peer.ts";
 
 /** Creates a server on the gateway's own HTTP/2. A drain loses no stream that crosses its GOAWAY. */

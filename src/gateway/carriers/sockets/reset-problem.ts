@@ -1,6 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { clientGone, HttpProblem } from "../index.ts";
-import { ErrorCode, errorName } from "../../http2/index.ts";
+import { clientGone, ErrorCode, errorName, HttpProblem } from "../index.ts";
 
 /** Who has sent the RST_STREAM that ended a stream; node's HTTP/2 does not report it. */
 export type ResetSender = "client" | "server" | "unknown";

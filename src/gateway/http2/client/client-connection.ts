@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { ErrorCode } from "../../carriers/index.ts";
 import {
   BlockEncoder,
   type ConnectionOptions,
@@ -6,7 +7,6 @@ import {
   connectionPreface,
   type DeadlineEffects,
   encodeClientSettings,
-  ErrorCode,
   FrameConnection,
   type StableFields,
 } from "../index.ts";

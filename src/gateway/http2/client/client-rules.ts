@@ -1,6 +1,6 @@
+import { ErrorCode } from "../../carriers/index.ts";
 import {
   type ConnectionParts,
-  ErrorCode,
   type FrameEffects,
   FrameFlag,
   FrameRules,

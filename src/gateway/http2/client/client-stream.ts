@@ -1,4 +1,5 @@
-import { ErrorCode, type FlowCarrier, type FlowReceiver, StreamFlow } from "../index.ts";
+import { ErrorCode } from "../../carriers/index.ts";
+import { type FlowCarrier, type FlowReceiver, StreamFlow } from "../index.ts";
 import type { AnswerSection } from "./answer-section.ts";
 
 /**

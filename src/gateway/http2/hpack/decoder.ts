@@ -1,6 +1,6 @@
-import type { RememberedFields } from "../../carriers/index.ts";
+import { ErrorCode, type RememberedFields } from "../../carriers/index.ts";
 import { headerTableBytesInitial } from "../frame-numbers.ts";
-import { ConnectionError, ErrorCode } from "../http2-error.ts";
+import { ConnectionError } from "../http2-error.ts";
 import { DynamicTable } from "./dynamic-table.ts";
 import { decodeHuffman } from "./huffman.ts";
 import { DecodedCache } from "./decoded-cache.ts";

@@ -4,7 +4,8 @@ import { HpackDecoder } from "../../../../src/gateway/http2/hpack/decoder.ts";
 import { encodeBlock, encodeStatus } from "../../../../src/gateway/http2/hpack/encoder.ts";
 import { huffmanCodeLengths } from "../../../../src/gateway/http2/hpack/huffman.ts";
 import { encodeHuffman } from "../../../support/http2/encode-huffman.ts";
-import { ConnectionError, ErrorCode } from "../../../../src/gateway/http2/http2-error.ts";
+import { ErrorCode } from "../../../../src/gateway/carriers/index.ts";
+import { ConnectionError } from "../../../../src/gateway/http2/http2-error.ts";
 import { numRunsOf } from "../../../support/test-seed.ts";
 
 const limitBytes = 16 * 1024;

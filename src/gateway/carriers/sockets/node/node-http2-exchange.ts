@@ -5,11 +5,11 @@ import type {
   ServerHttp2Stream,
   ServerStreamResponseOptions,
 } from "node:http2";
-import { ErrorCode } from "../../../http2/index.ts";
 import {
   afterTurn,
   clientGone,
   type CommonHeaderFields,
+  ErrorCode,
   type HeaderFields,
   type HttpProblem,
   type Peer,
