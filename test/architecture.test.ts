@@ -44,6 +44,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
       "carriers",
       "carriers/sockets",
       "fetch",
+      "http-engine",
       "openapi",
       "protocols",
       "proxy",
@@ -64,7 +65,11 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/carriers", to: [] },
   {
     from: "gateway/carriers/sockets",
-    to: ["carriers", "trusted-proxies", "http1", "http2"].map((room) => `gateway/${room}`),
+    to: ["carriers", "trusted-proxies"].map((room) => `gateway/${room}`),
+  },
+  {
+    from: "gateway/http-engine",
+    to: ["carriers", "carriers/sockets", "http1", "http2"].map((room) => `gateway/${room}`),
   },
   { from: "gateway/carriers/web", to: ["gateway/carriers"] },
   { from: "gateway/trusted-proxies", to: ["gateway/carriers"] },
@@ -75,9 +80,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/zlib", to: ["gateway/protocols"] },
   {
     from: "gateway/client",
-    to: ["binary", "carriers", "http2/client", "protocols", "upstreams", "zlib"].map(
-      (room) => `gateway/${room}`,
-    ),
+    to: ["binary", "carriers", "http2/client", "protocols", "upstreams", "zlib"].map((room) => `gateway/${room}`),
   },
   {
     from: "gateway/proxy",

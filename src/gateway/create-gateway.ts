@@ -24,6 +24,7 @@ import {
 } from "./carriers/sockets/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
+import { createHttpEngine } from "./http-engine/index.ts";
 import {
   createNodeHandler,
   type NodeHandler,
@@ -129,6 +130,7 @@ export function createNodeServer(
 export function assembleGateway(server: Server, options: NodeHandlerOptions): Gateway {
   const { limits, report, trustedProxies } = server;
   const listener = new Listener({
+    engine: createHttpEngine(),
     limits,
     report,
     trustedProxies,

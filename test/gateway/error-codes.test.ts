@@ -6,7 +6,7 @@ import { ConnectError, createHandlerContext, type Interceptor, type ServiceImpl 
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { requireOwnDescriptors } from "../../src/gateway/calls/own-descriptors.ts";
-import { createOwnHttp1Server } from "../../src/gateway/carriers/sockets/own-http1-server.ts";
+import { createHttp1Server } from "../../src/gateway/http-engine/http1-server.ts";
 import { BacklogBudget, defaultLimits } from "../../src/gateway/carriers/index.ts";
 import { createUpstream, type Upstream } from "../../src/gateway/client/index.ts";
 import { createGateway, errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../../src/gateway/index.ts";
@@ -257,7 +257,7 @@ async function codeOfGoneClient(): Promise<unknown> {
 /** A defect of ours that belongs to no call. */
 async function codeOfBrokenConnection(): Promise<unknown> {
   const reported = Promise.withResolvers<unknown>();
-  const server = createOwnHttp1Server({
+  const server = createHttp1Server({
     limits: defaultLimits,
     budget: new BacklogBudget(defaultLimits.backlogBytes),
     serve: fails,

@@ -17,6 +17,7 @@ const moduleOfFolder: Readonly<Record<string, string>> = {
   calls: "serve",
   carriers: "engine",
   "create-gateway.ts": "serve",
+  "http-engine": "engine",
   http1: "engine",
   http2: "engine",
   json: "messages",

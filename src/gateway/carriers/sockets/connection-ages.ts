@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { inspect } from "node:util";
-import type { OwnConnection } from "./http-server.ts";
+import type { HttpConnection } from "./http-server.ts";
 
 /** How old connections may become. */
 export interface ConnectionAgeOptions {
@@ -23,7 +23,7 @@ export class ConnectionAges {
   readonly #maxAgeMs: number;
   readonly #graceMs: number;
   /** When each open connection is to end, by `performance.now()`. */
-  readonly #ends = new Map<OwnConnection, number>();
+  readonly #ends = new Map<HttpConnection, number>();
   #clock: NodeJS.Timeout | undefined;
 
   constructor(maxAgeMs: number, graceMs: number) {
@@ -32,14 +32,14 @@ export class ConnectionAges {
   }
 
   /** Counts the age of a connection from now on. */
-  add(socket: Socket, connection: OwnConnection): void {
+  add(socket: Socket, connection: HttpConnection): void {
     this.#clock ??= setInterval(() => this.#look(), this.#lookEveryMs()).unref();
     const jitter = 1 + (2 * Math.random() - 1) * jitterShare;
     this.#ends.set(connection, performance.now() + this.#maxAgeMs * jitter);
     socket.on("close", () => this.#remove(connection));
   }
 
-  #remove(connection: OwnConnection): void {
+  #remove(connection: HttpConnection): void {
     this.#ends.delete(connection);
     if (this.#ends.size > 0) return;
     clearInterval(this.#clock);

@@ -5,10 +5,10 @@ import type { BacklogBudget, CarriedExchange, ErrorScope, Exchange, HttpProblem,
 /** The version of HTTP that a connection speaks, inside TLS if there is any. */
 export type HttpMajorVersion = "http1" | "http2";
 
-/** Options of every {@link HttpServer}. */
+/** What a listener passes to the servers of an {@link HttpEngine}. */
 export interface HttpServerOptions {
   readonly limits: Limits;
-  /** Counts the bytes that clients do not take, on every carrier. */
+  /** Counts the bytes that clients do not take, over both versions of HTTP. */
   readonly budget: BacklogBudget;
   /** @param socket - the connection that carries the exchange */
   readonly serve: (exchange: CarriedExchange, socket: Socket) => void;
@@ -43,68 +43,42 @@ export interface GatewayLoad {
   readonly http2Errors: Readonly<Record<ErrorScope, ReadonlyMap<string, number>>>;
 }
 
-/** A connection that an {@link HttpServer} has taken. */
+/** A connection whose requests can be told apart from silence: what {@link OpenConnections} needs of it. */
 export interface TakenConnection {
-  /** Whether a request still waits for its answer, or part of an answer for the client. */
+  /** Whether a request still waits for its response, or part of a response for the client. */
   readonly busy: boolean;
 }
 
-/** A connection of our own HTTP. */
-export interface OwnConnection extends TakenConnection {
+/** A connection that an {@link HttpServer} serves. */
+export interface HttpConnection extends TakenConnection {
   /** Requests that are not answered yet, or whose answer is not sent yet. */
   readonly requests: number;
-  /** Ends the connection once its requests are answered. */
+  /** Closes the connection once its requests are answered. */
   drain(): void;
-  /** Ends the connection, which is old, as {@link drain} does; also one of HTTP/1.1 that stays idle. */
+  /** Closes the connection, which is old, as {@link drain} does; also one of HTTP/1.1 that stays idle. */
   retire(): void;
-  /** Ends the connection at once. */
+  /** Closes the connection immediately. */
   destroy(): void;
 }
 
 /** Serves the connections of a port that speak one version of HTTP. Never listens itself. */
-export class HttpServer {
-  readonly #open: ReadonlySet<OwnConnection>;
-  readonly #connect: (socket: Socket) => OwnConnection;
-  /** Closes the server itself, not its connections. */
-  readonly close: () => void;
-  #isDraining = false;
-
-  /**
-   * @param open - the open connections
-   * @param connect - creates the connection of a socket, and keeps it among those while it is open
-   */
-  constructor(open: ReadonlySet<OwnConnection>, connect: (socket: Socket) => OwnConnection, close: () => void) {
-    this.#open = open;
-    this.#connect = connect;
-    this.close = close;
-  }
-
+export interface HttpServer {
   /** Takes over a connection. Whatever was read of it must have been put back. */
-  take(socket: Socket): OwnConnection {
-    const connection = this.#connect(socket);
-    // Accepted before the drain began, so it must be drained before its first request.
-    if (this.#isDraining) connection.drain();
-    return connection;
-  }
-
-  /** Ends every connection once its requests are answered. */
-  drain(): void {
-    this.#isDraining = true;
-    for (const connection of this.#open) connection.drain();
-  }
-
+  take(socket: Socket): HttpConnection;
+  /** Closes every connection once its requests are answered. */
+  drain(): void;
+  /** Closes the server itself, not its connections. */
+  close(): void;
   /** Whether any request still waits for its answer. */
-  get busy(): boolean {
-    return [...this.#open].some(({ busy }) => busy);
-  }
-
+  readonly busy: boolean;
   /** How many connections are open. */
-  get connections(): number {
-    return this.#open.size;
-  }
-
+  readonly connections: number;
   /** How many requests are not answered yet, or have an answer that is not sent yet. */
-  get requests(): number {
-    return [...this.#open].reduce((sum, { requests }) => sum + requests, 0);
-  }
+  readonly requests: number;
+}
+
+/** An implementation of HTTP: a server for each version, which get the connections that a listener accepts. */
+export interface HttpEngine {
+  createHttp1Server(options: HttpServerOptions): HttpServer;
+  createHttp2Server(options: HttpServerOptions): HttpServer;
 }

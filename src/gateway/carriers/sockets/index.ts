@@ -1,15 +1,20 @@
 /**
- * Which bytes of a socket are one exchange?
+ * Which connections are accepted on a port, and who serves each?
  *
- * A listener accepts connections and tells HTTP/1.1 from HTTP/2; our own HTTP/1.1 or HTTP/2 turns each request into an
- * exchange: header in, body in, answer out. This room knows connections and what to do with a body that nobody reads;
- * it knows nothing of RPC. What only node's servers need, in programs that mount the gateway, is in `node/`.
+ * A listener accepts connections, TLS and the PROXY header included, tells HTTP/1.1 from HTTP/2, and passes each to a
+ * server of an {@link HttpEngine}, which turns its requests into exchanges. What all engines share is here too. This
+ * module knows nothing of RPC. What only node's servers need, in programs that mount the gateway, is in `node/`.
  */
+export { AwaitedBody } from "./awaited-body.ts";
 export type { BindOptions, BoundAddress } from "./bind.ts";
-export type { GatewayLoad } from "./http-server.ts";
+export { dateFields } from "./date-fields.ts";
+export type { GatewayLoad, HttpConnection, HttpEngine, HttpServer, HttpServerOptions } from "./http-server.ts";
 export { shareConnections, type SharedPort } from "./share-connections.ts";
 export { Listener, type ListenOptions } from "./listener.ts";
 export { willEnd } from "./node/linger-at-end.ts";
 export { continueWhenRead, NodeHttp1Exchange } from "./node/node-http1-exchange.ts";
 export { NodeHttp2Exchange } from "./node/node-http2-exchange.ts";
 export { readParsedBody } from "./node/parsed-body.ts";
+export { peerOf } from "./peer.ts";
+export { resetProblem } from "./reset-problem.ts";
+export { TrackedHttpServer } from "./tracked-http-server.ts";

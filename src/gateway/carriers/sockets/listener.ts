@@ -9,11 +9,16 @@ import { announce, isAnyoneListening } from "./announcement.ts";
 import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
 import { type FirstProtocol, sniff, takeProxyHeader } from "./first-bytes.ts";
-import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, TakenConnection } from "./http-server.ts";
+import type {
+  GatewayLoad,
+  HttpEngine,
+  HttpMajorVersion,
+  HttpServer,
+  HttpServerOptions,
+  TakenConnection,
+} from "./http-server.ts";
 import { type HandedConnections, joinSharedPort } from "./handed-connections.ts";
-import { createOwnHttp1Server } from "./own-http1-server.ts";
 import { OpenConnections } from "./open-connections.ts";
-import { createOwnHttp2Server } from "./own-http2-server.ts";
 import { showPeer } from "./peer.ts";
 import { createTlsServer, type TlsServer } from "./tls-server.ts";
 
@@ -50,6 +55,8 @@ const listenOptionNames: OptionNames<ListenOptions> = {
 
 /** Options of a {@link Listener}. */
 export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError" | "serve"> {
+  /** What serves the connections. */
+  readonly engine: HttpEngine;
   readonly serve: (exchange: Exchange) => void;
   /** The proxies whose PROXY headers are believed. */
   readonly trustedProxies: TrustedProxies | undefined;
@@ -84,7 +91,7 @@ export class Listener {
 
   constructor(options: ListenerOptions) {
     this.#trustedProxies = options.trustedProxies;
-    const { refuse, serve } = options;
+    const { engine, refuse, serve } = options;
     this.#options = {
       ...options,
       budget: new BacklogBudget(options.limits.backlogBytes),
@@ -99,7 +106,10 @@ export class Listener {
       countError: (scope, code) => countOne(this.#http2Errors[scope], code),
     };
     this.#sockets = new OpenConnections(options.limits.connections);
-    this.#servers = { http1: createOwnHttp1Server(this.#options), http2: createOwnHttp2Server(this.#options) };
+    this.#servers = {
+      http1: engine.createHttp1Server(this.#options),
+      http2: engine.createHttp2Server(this.#options),
+    };
   }
 
   /**

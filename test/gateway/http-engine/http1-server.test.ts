@@ -3,17 +3,17 @@ import { STATUS_CODES } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Admit, Endpoint } from "../../../../src/gateway/index.ts";
-import { within } from "../../../support/deadline.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../support/carriers/exchange.ts";
+import type { Admit, Endpoint } from "../../../src/gateway/index.ts";
+import { within } from "../../support/deadline.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../support/carriers/exchange.ts";
 import {
   acceptedSocket,
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../../support/gateway/greenhouse.ts";
-import { headerOfListBytes } from "../../../support/carriers/header-list.ts";
-import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
+} from "../../support/gateway/greenhouse.ts";
+import { headerOfListBytes } from "../../support/carriers/header-list.ts";
+import { openHttp1 } from "../../support/carriers/http1-connection.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

@@ -6,11 +6,11 @@ import {
   type Exchange,
   planBody,
   type RequestBody,
-} from "../../../../src/gateway/carriers/index.ts";
-import { createOwnHttp1Server } from "../../../../src/gateway/carriers/sockets/own-http1-server.ts";
-import { type Http1Connection, openHttp1 } from "../../../support/carriers/http1-connection.ts";
-import { listenOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
-import { within } from "../../../support/deadline.ts";
+} from "../../../src/gateway/carriers/index.ts";
+import { createHttp1Server } from "../../../src/gateway/http-engine/http1-server.ts";
+import { type Http1Connection, openHttp1 } from "../../support/carriers/http1-connection.ts";
+import { listenOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { within } from "../../support/deadline.ts";
 
 // The body of a request as those see it whom an exchange of our HTTP/1.1 is handed to.
 
@@ -24,7 +24,7 @@ beforeEach(async () => {
   exchanges = [];
   served = Promise.withResolvers();
   accepted = Promise.withResolvers();
-  const http1 = createOwnHttp1Server({
+  const http1 = createHttp1Server({
     limits: defaultLimits,
     budget: new BacklogBudget(2 ** 30),
     serve: (exchange) => {

@@ -2,20 +2,20 @@ import { once } from "node:events";
 import { constants, createServer } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HpackDecoder } from "../../../../src/gateway/http2/hpack/decoder.ts";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type Admit, createGateway } from "../../../../src/gateway/index.ts";
-import { within } from "../../../support/deadline.ts";
-import { type Field, fieldValue } from "../../../support/carriers/exchange.ts";
+import { HpackDecoder } from "../../../src/gateway/http2/hpack/decoder.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type Admit, createGateway } from "../../../src/gateway/index.ts";
+import { within } from "../../support/deadline.ts";
+import { type Field, fieldValue } from "../../support/carriers/exchange.ts";
 import {
   getReadingProcedure,
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../../support/gateway/greenhouse.ts";
-import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../support/carriers/grpc-frames.ts";
-import { headerOfListBytes } from "../../../support/carriers/header-list.ts";
-import { openHttp2, readHttp2Answer } from "../../../support/carriers/http2-connection.ts";
+} from "../../support/gateway/greenhouse.ts";
+import { emptyMessage, grpcHeader, sendUnaryCall } from "../../support/carriers/grpc-frames.ts";
+import { headerOfListBytes } from "../../support/carriers/header-list.ts";
+import { openHttp2, readHttp2Answer } from "../../support/carriers/http2-connection.ts";
 import {
   dataFrame,
   type Frame,
@@ -26,10 +26,10 @@ import {
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../../support/carriers/http2-frames.ts";
-import { startOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
-import { postHeader } from "../../../support/http2/http2-requests.ts";
-import { http2Servers } from "../../../support/gateway/listen-for-tests.ts";
+} from "../../support/carriers/http2-frames.ts";
+import { startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { postHeader } from "../../support/http2/http2-requests.ts";
+import { http2Servers } from "../../support/gateway/listen-for-tests.ts";
 
 const json: Field = ["content-type", "application/json"];
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));

@@ -1,12 +1,11 @@
 import type { Socket } from "node:net";
-import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "../../http2/index.ts";
-import { OwnHttp2Exchange } from "./own-http2-exchange.ts";
-import { HttpServer, type HttpServerOptions } from "./http-server.ts";
-import { errorName, headerTooLarge, type Limits, readRequestTarget } from "../index.ts";
-import { peerOf } from "./peer.ts";
+import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "../http2/index.ts";
+import { SocketHttp2Exchange } from "./http2-exchange.ts";
+import { type HttpServer, type HttpServerOptions, peerOf, TrackedHttpServer } from "../carriers/sockets/index.ts";
+import { errorName, headerTooLarge, type Limits, readRequestTarget } from "../carriers/index.ts";
 
 /** Creates a server on the gateway's own HTTP/2. A drain loses no stream that crosses its GOAWAY. */
-export function createOwnHttp2Server({
+export function createHttp2Server({
   limits,
   budget,
   serve,
@@ -24,7 +23,7 @@ export function createOwnHttp2Server({
       limits: http2Limits,
       budget,
       onStream: (stream, head, headTooLarge) => {
-        const exchange = new OwnHttp2Exchange(stream, head, key, peer);
+        const exchange = new SocketHttp2Exchange(stream, head, key, peer);
         if (headTooLarge) {
           refuse(exchange, headerTooLarge(limits));
           return;
@@ -42,7 +41,7 @@ export function createOwnHttp2Server({
     connections.add(connection);
     return connection;
   };
-  return new HttpServer(connections, connect, () => undefined);
+  return new TrackedHttpServer(connections, connect, () => undefined);
 }
 
 function toHttp2Limits(limits: Limits): Http2Limits {

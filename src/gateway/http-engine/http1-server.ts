@@ -1,14 +1,21 @@
 import type { Socket } from "node:net";
-import { Http1Connection, type Http1RequestHead } from "../../http1/index.ts";
-import { afterTurn, headerTooLarge, type HttpProblem, type Limits, lingerMsMax, readRequestTarget } from "../index.ts";
-import { HttpServer, type HttpServerOptions } from "./http-server.ts";
-import { OwnHttp1Exchange } from "./own-http1-exchange.ts";
+import { Http1Connection, type Http1RequestHead } from "../http1/index.ts";
+import {
+  afterTurn,
+  headerTooLarge,
+  type HttpProblem,
+  type Limits,
+  lingerMsMax,
+  readRequestTarget,
+} from "../carriers/index.ts";
+import { type HttpServer, type HttpServerOptions, TrackedHttpServer } from "../carriers/sockets/index.ts";
+import { SocketHttp1Exchange } from "./http1-exchange.ts";
 
 /**
  * Creates a server for HTTP/1.0 and HTTP/1.1 on the gateway's own implementation. Bytes that are not HTTP are answered
  * with an error record, too. A drain ends each connection with its next answer.
  */
-export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
+export function createHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
   const connections = new Set<Http1Connection>();
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
   const shortestMs = Math.min(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
@@ -19,8 +26,8 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: 
     budget,
     onRequest: (connection: Http1Connection, head: Http1RequestHead) => {
       const target = readTarget(head, limits);
-      if (typeof target !== "string") return refuse(new OwnHttp1Exchange(head, "/", connection, refuse), target);
-      serve(new OwnHttp1Exchange(head, target, connection, refuse), connection.socket);
+      if (typeof target !== "string") return refuse(new SocketHttp1Exchange(head, "/", connection, refuse), target);
+      serve(new SocketHttp1Exchange(head, target, connection, refuse), connection.socket);
     },
     onClose: (connection: Http1Connection) => void connections.delete(connection),
     // A defect of ours that belongs to no call.
@@ -40,7 +47,7 @@ export function createOwnHttp1Server({ limits, budget, serve, refuse, report }: 
     connections.add(connection);
     return connection;
   };
-  return new HttpServer(connections, connect, () => clearInterval(clock));
+  return new TrackedHttpServer(connections, connect, () => clearInterval(clock));
 }
 
 function readTarget({ problem, httpMethod, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {

@@ -1,11 +1,11 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { Admit, Endpoint } from "../../../../src/gateway/index.ts";
-import { createCertificate } from "../../../support/carriers/certificate.ts";
-import { heldBytes } from "../../../support/carriers/held-bytes.ts";
-import { leastOf } from "../../../support/least-of.ts";
-import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
-import { acceptedSocket, startGreenhouse } from "../../../support/gateway/greenhouse.ts";
+import type { Admit, Endpoint } from "../../../src/gateway/index.ts";
+import { createCertificate } from "../../support/carriers/certificate.ts";
+import { heldBytes } from "../../support/carriers/held-bytes.ts";
+import { leastOf } from "../../support/least-of.ts";
+import { openHttp1 } from "../../support/carriers/http1-connection.ts";
+import { acceptedSocket, startGreenhouse } from "../../support/gateway/greenhouse.ts";
 
 // What connections hold whose clients send ahead and take nothing of what they are answered.
 

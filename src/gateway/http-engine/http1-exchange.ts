@@ -1,4 +1,4 @@
-import type { Http1Connection, Http1RequestHead, RequestReceiver } from "../../http1/index.ts";
+import type { Http1Connection, Http1RequestHead, RequestReceiver } from "../http1/index.ts";
 import {
   authorityOf,
   CarriedExchange,
@@ -8,25 +8,23 @@ import {
   type Peer,
   type RequestBody,
   requireFields,
-} from "../index.ts";
-import { AwaitedBody } from "./awaited-body.ts";
-import { dateFields } from "./date-fields.ts";
-import { peerOf } from "./peer.ts";
+} from "../carriers/index.ts";
+import { AwaitedBody, dateFields, peerOf } from "../carriers/sockets/index.ts";
 
 /** An exchange carried by a connection of the gateway's own HTTP/1.1. */
-export class OwnHttp1Exchange extends CarriedExchange implements RequestReceiver {
+export class SocketHttp1Exchange extends CarriedExchange implements RequestReceiver {
   readonly httpVersion: "1.0" | "1.1";
   readonly connection: object;
   readonly body: RequestBody | undefined;
   readonly #connection: Http1Connection;
-  readonly #refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void;
+  readonly #refuse: (exchange: SocketHttp1Exchange, problem: HttpProblem) => void;
 
   /** @param target - the request target in origin form */
   constructor(
     head: Http1RequestHead,
     target: string,
     connection: Http1Connection,
-    refuse: (exchange: OwnHttp1Exchange, problem: HttpProblem) => void,
+    refuse: (exchange: SocketHttp1Exchange, problem: HttpProblem) => void,
   ) {
     const { httpMethod, section } = head;
     const { fields, common, httpVersion } = section;

@@ -4,7 +4,7 @@ import {
   type Http2RequestHead,
   type Http2Stream,
   type StreamReceiver,
-} from "../../http2/index.ts";
+} from "../http2/index.ts";
 import {
   CarriedExchange,
   ErrorCode,
@@ -13,13 +13,11 @@ import {
   type Peer,
   PreparedHeaderFields,
   type RequestBody,
-} from "../index.ts";
-import { AwaitedBody } from "./awaited-body.ts";
-import { dateFields } from "./date-fields.ts";
-import { resetProblem } from "./reset-problem.ts";
+} from "../carriers/index.ts";
+import { AwaitedBody, dateFields, resetProblem } from "../carriers/sockets/index.ts";
 
 /** An exchange carried by a stream of the gateway's own HTTP/2. */
-export class OwnHttp2Exchange extends CarriedExchange implements StreamReceiver {
+export class SocketHttp2Exchange extends CarriedExchange implements StreamReceiver {
   readonly connection: object;
   readonly peer: Peer;
   readonly body: RequestBody | undefined;

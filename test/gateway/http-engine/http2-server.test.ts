@@ -1,12 +1,12 @@
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { BacklogBudget, defaultLimits } from "../../../../src/gateway/carriers/index.ts";
-import { createOwnHttp2Server } from "../../../../src/gateway/carriers/sockets/own-http2-server.ts";
-import type { Field } from "../../../support/carriers/exchange.ts";
-import { createGateway } from "../../../../src/gateway/index.ts";
-import { PlantService } from "../../../gen/plantstore/v1/plant_service_pb.ts";
-import { encodeEnvelope } from "../../../support/gateway/envelope.ts";
-import { grpcHeader } from "../../../support/carriers/grpc-frames.ts";
+import { BacklogBudget, defaultLimits } from "../../../src/gateway/carriers/index.ts";
+import { createHttp2Server } from "../../../src/gateway/http-engine/http2-server.ts";
+import type { Field } from "../../support/carriers/exchange.ts";
+import { createGateway } from "../../../src/gateway/index.ts";
+import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import { encodeEnvelope } from "../../support/gateway/envelope.ts";
+import { grpcHeader } from "../../support/carriers/grpc-frames.ts";
 import {
   clientPreface,
   dataFrame,
@@ -18,11 +18,11 @@ import {
   headerBlock,
   headersFrame,
   openFrames,
-} from "../../../support/carriers/http2-frames.ts";
-import { startOnLoopback } from "../../../support/carriers/listen-on-loopback.ts";
-import { heldBytes } from "../../../support/carriers/held-bytes.ts";
-import { leastOf } from "../../../support/least-of.ts";
-import { deletePlantProcedure } from "../../../support/gateway/wire-format.ts";
+} from "../../support/carriers/http2-frames.ts";
+import { startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
+import { heldBytes } from "../../support/carriers/held-bytes.ts";
+import { leastOf } from "../../support/least-of.ts";
+import { deletePlantProcedure } from "../../support/gateway/wire-format.ts";
 
 const header = grpcHeader(deletePlantProcedure);
 const message = encodeEnvelope(0, Buffer.of(8, 7));
@@ -124,7 +124,7 @@ test("a call that takes long keeps what its message needs, not all that came in 
 });
 
 test("a client that waits to be told to send its body is told nothing once its answer has begun", async () => {
-  const http2 = createOwnHttp2Server({
+  const http2 = createHttp2Server({
     limits: defaultLimits,
     budget: new BacklogBudget(2 ** 30),
     serve: (exchange) => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { within } from "../../../support/deadline.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../support/carriers/exchange.ts";
-import { nextEvent, startGreenhouse, waterBedProcedure } from "../../../support/gateway/greenhouse.ts";
-import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
+import { within } from "../../support/deadline.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../support/carriers/exchange.ts";
+import { nextEvent, startGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
+import { openHttp1 } from "../../support/carriers/http1-connection.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

@@ -1,0 +1,45 @@
+import type { Socket } from "node:net";
+import type { HttpConnection, HttpServer } from "./http-server.ts";
+
+/** An {@link HttpServer} over the set of its open connections. */
+export class TrackedHttpServer implements HttpServer {
+  readonly #open: ReadonlySet<HttpConnection>;
+  readonly #connect: (socket: Socket) => HttpConnection;
+  readonly close: () => void;
+  #isDraining = false;
+
+  /**
+   * @param open - the open connections
+   * @param connect - creates the connection of a socket, and keeps it among those while it is open
+   * @param close - closes the server itself, not its connections
+   */
+  constructor(open: ReadonlySet<HttpConnection>, connect: (socket: Socket) => HttpConnection, close: () => void) {
+    this.#open = open;
+    this.#connect = connect;
+    this.close = close;
+  }
+
+  take(socket: Socket): HttpConnection {
+    const connection = this.#connect(socket);
+    // Accepted before the drain began, so it must be drained before its first request.
+    if (this.#isDraining) connection.drain();
+    return connection;
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+    for (const connection of this.#open) connection.drain();
+  }
+
+  get busy(): boolean {
+    return [...this.#open].some(({ busy }) => busy);
+  }
+
+  get connections(): number {
+    return this.#open.size;
+  }
+
+  get requests(): number {
+    return [...this.#open].reduce((sum, { requests }) => sum + requests, 0);
+  }
+}
