@@ -7,7 +7,13 @@ import { Shards } from "../../../../src/plantstore/plants/postgres/citus/shards.
 import { readServerUrl } from "../../../../src/plantstore/plants/postgres/server/server-url.ts";
 import { Session } from "../../../../src/plantstore/plants/postgres/server/session.ts";
 import { type CuttingProxy, startCuttingProxy } from "../../../support/plants/cutting-proxy.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+import {
+  configOf,
+  openClient,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+} from "../../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../../support/plants/schema-of.ts";
 import { storeSchema } from "../../../../src/plantstore/plants/postgres/schema/store-schema.ts";
 
@@ -79,6 +85,25 @@ test("the waits of a hundred processes are ended; before those, of no other", as
   const asked = await runSql(url, "SELECT substring(command FROM 'gpid=(\\d+)') AS process FROM asked");
   expect(asked).toEqual([{ process: String(oldest.processID) }]);
   await Promise.all([session.close(), forgotten.end(), oldest.end()]);
+});
+
+test("waits are ended by the view and the function of PostgreSQL, whatever the search_path of a worker has", async () => {
+  const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
+  const citus = new Spread();
+  const waiting = await connectStore(url);
+  citus.mayWait(waiting.processID);
+  const session = new Session(readServerUrl(url), undefined, citus);
+  await session.connect();
+  const [row] = await runSql(url, "SELECT command, current_schema() AS schema FROM asked");
+  await runSql(
+    url,
+    `CREATE VIEW pg_stat_activity AS
+       SELECT 0 AS pid, 'SyncRep' AS wait_event, 'citus_internal gpid=${waiting.processID}' AS application_name;
+     CREATE FUNCTION pg_cancel_backend(integer) RETURNS boolean LANGUAGE sql AS 'SELECT true'`,
+  );
+  const worker = await openClient(url, `SET search_path = ${String(row?.["schema"])}, pg_catalog`);
+  expect((await worker.query(String(row?.["command"]))).rows).toEqual([]);
+  await Promise.all([session.close(), waiting.end(), worker.end()]);
 });
 
 test.each([

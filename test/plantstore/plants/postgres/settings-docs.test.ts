@@ -45,7 +45,7 @@ describe("the table of the settings of a session in docs/storage.md", () => {
   });
 
   test("has every setting that the source pins or resets", () => {
-    const folder = join(projectFolder, "src/plantstore/plants/postgres/server");
+    const folder = join(projectFolder, "src/plantstore/plants/postgres");
     const source = sourceFiles(folder)
       .map((name) => readFileSync(join(folder, name), "utf8"))
       .join("\n");

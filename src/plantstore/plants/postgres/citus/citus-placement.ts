@@ -5,6 +5,7 @@ import { findKeysSql, toIds } from "../delete/one-server.ts";
 import type { Placement, PlantFate } from "../delete/placement.ts";
 import { probeWrite } from "../delete/probe-write.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
 import type { Row, Session } from "../server/session.ts";
 import { spreadDays } from "./by-day.ts";
 import type { Shards } from "./shards.ts";
@@ -47,13 +48,14 @@ const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
  * - A statement that deletes and records at once would be a two-phase commit over all workers. In a function that Citus
  *   runs on the worker of its first argument it is a local transaction; so batches are made for one worker each.
  * - Where records are divided by day, it marks those without a key with theirs.
+ * - A statement for workers takes no function that sets something. What has to pin settings, other than the function
+ *   that deletes, is run in a transaction that begins by it.
  * - No index can be unique across workers, so an idempotency key holds for one plant, with which it begins in records.
  */
 export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boolean): Placement {
   // By day, no other partition has records with a key, or such as are dropped row by row.
   const inAllDays = isByDay ? "day IS NULL" : "true";
-  const pinned = "true";
-  const lookForKeysSql = findKeysSql(schema, `${keysSql} AND ${inAllDays}`, pinned);
+  const lookForKeysSql = findKeysSql(schema, `${keysSql} AND ${inAllDays}`, "true");
   const callOnWorker = deleteOnWorkerSql(schema);
   const checkWorkerOf = async (session: Session, id: bigint): Promise<void> => {
     // Rejects if the worker of the plant would not make a deletion durable.
@@ -61,7 +63,6 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boo
   };
   return {
     schema,
-    pinned,
     isSpread: true,
     // A batch costs a statement for each shard that it touches, so fewer and larger batches are cheaper.
     // test/citus/load.ts: twice as many deletions as with two at a time.
@@ -79,24 +80,26 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boo
     },
     // The function that deletes has waited for the standbys.
     findPlants: async (session, ids) => toIds(await session.query(stillThereSql(schema), [toArray(ids)])),
+    lookUp: (session, toSql, values) => session.queryInTransaction(toSql("true"), values),
     // By a batch without plants: what is not there is on the standbys of the worker once it is answered.
     waitForStandbys: async (session, [one]) => {
       await session.query(callOnWorker, [one, "{}", "{}", "{}", randomUUID(), null, false]);
     },
     findKeyRecords: (session, keyed) =>
-      session.query(lookForKeysSql, [keysOf(keyed), toArray(keyed.map(({ id }) => id))]),
+      session.queryInTransaction(lookForKeysSql, [keysOf(keyed), toArray(keyed.map(({ id }) => id))]),
     // To drop a record costs half as much as its deletion did: with rests, they could come faster than they go.
     dropRest: 0,
     days: isByDay ? spreadDays(schema) : undefined,
-    dropOldRecords: async (session, keptMs, { max }) => {
-      const limit = Math.min(max, droppedMax);
-      const old = await session.query(oldRecordsSql(schema, inAllDays), [`${keptMs} milliseconds`, limit]);
-      if (old.length === 0) return { count: 0, isMore: false };
-      const [ids, seqs] = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
-      const { length: count } = await session.query(dropSql(schema, inAllDays), [ids, seqs]);
-      // A slice that triggers keep whole would be the next one, too.
-      return { count, isMore: count > 0 && old.length === limit };
-    },
+    dropOldRecords: (session, keptMs, { max }) =>
+      session.transact(readCommitted, async () => {
+        const limit = Math.min(max, droppedMax);
+        const old = await session.query(oldRecordsSql(schema, inAllDays), [`${keptMs} milliseconds`, limit]);
+        if (old.length === 0) return { count: 0, isMore: false };
+        const [ids, seqs] = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
+        const { length: count } = await session.query(dropSql(schema, inAllDays), [ids, seqs]);
+        // A slice that triggers keep whole would be the next one, too.
+        return { count, isMore: count > 0 && old.length === limit };
+      }),
     checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
     checkWrite: (session) =>
       checkEachWorker(session, shards, async (id) => {

@@ -140,7 +140,7 @@ const warningsHidden =
 const endWaitsSql = `
   SELECT DISTINCT pid FROM pg_catalog.pg_stat_activity CROSS JOIN LATERAL
     pg_catalog.run_command_on_workers(pg_catalog.format(
-      $$ SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+      $$ SELECT pg_catalog.pg_cancel_backend(pid) FROM pg_catalog.pg_stat_activity
          WHERE wait_event = 'SyncRep' AND application_name = 'citus_internal gpid=%s' $$,
       pg_catalog.citus_calculate_gpid(
         pg_catalog.citus_nodeid_for_gpid(pg_catalog.citus_backend_gpid()), pid)))

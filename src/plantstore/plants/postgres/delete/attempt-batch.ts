@@ -1,4 +1,5 @@
 import type { PendingDelete } from "../../delete-queue.ts";
+import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { AnsweredByKey } from "./answered-by-key.ts";
@@ -146,7 +147,7 @@ export async function findRefused(
   placement: Placement,
   batch: DeleteBatch,
 ): Promise<PlantFate | undefined> {
-  const there = await session.query(lockSql(placement), [batch.ids]);
+  const there = await placement.lookUp(session, (condition) => lockSql(placement.schema, condition), [batch.ids]);
   // In this order: once the attempt has released its lock, its record is complete.
   const deleted = await findRecorded(session, placement, batch);
   if (deleted.length > 0) return "deleted";
@@ -155,16 +156,16 @@ export async function findRefused(
   return undefined;
 }
 
-const lockSql = ({ schema: { plants }, pinned }: Placement): string =>
-  `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${pinned} FOR UPDATE`;
+const lockSql = ({ plants }: StoreSchema, condition: string): string =>
+  `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${condition} FOR UPDATE`;
 
 // An UPDATE that changes nothing instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
 // the records that it finds are durable even if the first attempt could not wait for that. If a trigger suppresses the
 // update, the statement fails: the record exists, so no caller may be told that the plant did not.
-const findRecordedSql = ({ schema: { deletions }, pinned }: Placement): string => `
+const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string => `
   WITH looked AS (
     UPDATE ${deletions} SET batch = batch
-    WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid AND ${pinned} RETURNING seq)
+    WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid AND ${condition} RETURNING seq)
   SELECT CASE WHEN looked.seq IS NULL THEN ('a trigger keeps the record of plant ' || plant_id)::bigint
     ELSE plant_id END AS plant_id, idempotency_key
   FROM ${deletions} LEFT JOIN looked USING (seq)
@@ -180,7 +181,8 @@ async function findRecorded(
   placement: Placement,
   { token, ids, firstOf }: DeleteBatch,
 ): Promise<bigint[]> {
-  const rows = await session.query(findRecordedSql(placement), [ids, token]);
+  const toSql = (condition: string): string => findRecordedSql(placement.schema, condition);
+  const rows = await placement.lookUp(session, toSql, [ids, token]);
   return toIds(rows.filter(([id, key]) => (firstOf.get(toId(id))?.call.idempotencyKey ?? null) === key));
 }
 

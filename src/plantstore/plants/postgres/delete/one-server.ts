@@ -181,7 +181,6 @@ function placeOnOneServer(schema: StoreSchema, isByDay: boolean): Placement {
   const dropOldRecords = isByDay ? dropRowsByRow : dropRowsOfTable;
   return {
     schema,
-    pinned,
     isSpread: false,
     // While one batch waits for the disk of the server, the next is on its way.
     inFlightMax: 2,
@@ -196,6 +195,7 @@ function placeOnOneServer(schema: StoreSchema, isByDay: boolean): Placement {
       return new Map(rows.map(([id, fate]) => [toId(id), toFate(fate)]));
     },
     findPlants,
+    lookUp: (session, toSql, values) => session.query(toSql(pinned), values),
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
     findKeyRecords: (session, keyed) => session.query(lookForKeysSql, [keysOf(keyed)]),
     // Without days, records of all deletions are dropped row by row: with rests, they could come faster than they go.

@@ -17,8 +17,6 @@ export type PlantFate = "deleted" | "locked" | "kept" | "used";
 export interface Placement {
   /** The schema that the tables are in. */
   readonly schema: StoreSchema;
-  /** The condition that pins settings in a statement whose commit is an acknowledgement, where statements may have it. */
-  readonly pinned: string;
   /** Whether one worker may be lost while others go on, and a statement that is cancelled be committed by one. */
   readonly isSpread: boolean;
   /** The most batches that a worker is sent at the same time. */
@@ -46,6 +44,12 @@ export interface Placement {
    * standbys cannot have without all earlier ones.
    */
   findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]>;
+  /**
+   * Runs a look-up whose commit is an acknowledgement, with the settings pinned on which that depends.
+   *
+   * @param toSql - returns the statement, with a condition in its WHERE that always holds
+   */
+  lookUp(session: Session, toSql: (condition: string) => string, values: readonly unknown[]): Promise<readonly Row[]>;
   /** Waits until these plants, which are not there, are gone for good although no statement could delete anything. */
   waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
   /** Returns key, plant, subject and, if they are durable, `seq` of the records with the keys of these deletions. */

@@ -162,7 +162,11 @@ export class Session {
     } catch (fault) {
       if (this.#isInTransaction || !isRefusedBySetting(fault)) throw fault;
     }
-    const text = typeof statement === "string" ? statement : statement.text;
+    return await this.queryInTransaction(typeof statement === "string" ? statement : statement.text, values);
+  }
+
+  /** Runs a statement in a transaction of its own, which begins as {@link beginSql} does. */
+  async queryInTransaction(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
     await this.begin(readCommitted);
     try {
       const { rows } = await this.#query({ text }, values);
