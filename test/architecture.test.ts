@@ -45,6 +45,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
       "carriers/sockets",
       "fetch",
       "http-engine",
+      "node",
       "openapi",
       "protocols",
       "proxy",
@@ -67,6 +68,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     from: "gateway/carriers/sockets",
     to: ["carriers", "trusted-proxies"].map((room) => `gateway/${room}`),
   },
+  { from: "gateway/node", to: ["gateway/carriers", "gateway/carriers/sockets"] },
   {
     from: "gateway/http-engine",
     to: ["carriers", "carriers/sockets", "http1", "http2"].map((room) => `gateway/${room}`),

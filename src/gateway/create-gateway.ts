@@ -15,13 +15,7 @@ import {
   servingOptionNames,
   type ServingOptions,
 } from "./calls/index.ts";
-import {
-  type BoundAddress,
-  continueWhenRead,
-  type GatewayLoad,
-  Listener,
-  type ListenOptions,
-} from "./carriers/sockets/index.ts";
+import { type BoundAddress, type GatewayLoad, Listener, type ListenOptions } from "./carriers/sockets/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
 import { createHttpEngine } from "./http-engine/index.ts";
@@ -31,6 +25,7 @@ import {
   type NodeHandlerOptions,
   type NodeServerResponse,
 } from "./node-handler.ts";
+import { continueWhenRead } from "./node/index.ts";
 import { type OptionNames, refuseUnknownOptions } from "./options/index.ts";
 import { createTrustedProxies, trustedProxiesNames, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
 import { brotli, gzip, zstd } from "./zlib/index.ts";

@@ -2,18 +2,10 @@ import { AsyncResource } from "node:async_hooks";
 import type { ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import { NodeHttp1Exchange, NodeHttp2Exchange, readParsedBody, willEnd } from "./carriers/sockets/index.ts";
-import {
-  bodyWasRead,
-  CommonHeaderFields,
-  type Exchange,
-  HttpProblem,
-  type Limits,
-  readRequestTarget,
-  transferEncodingProblem,
-} from "./carriers/index.ts";
+import { bodyWasRead, CommonHeaderFields, type Exchange, HttpProblem } from "./carriers/index.ts";
 import { findTarget, refuseProblem, serve, type Server, type Target } from "./calls/index.ts";
 import { refusePromise } from "./options/index.ts";
+import { NodeHttp1Exchange, NodeHttp2Exchange, readNodeTarget, readParsedBody, willEnd } from "./node/index.ts";
 
 /**
  * A response of node:http or node:http2. Their types declare the same methods in different ways, and a union of them
@@ -59,7 +51,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
   const handle: NodeHandler = (request, response, next) => {
     const sent = request.url ?? "";
     const common = new CommonHeaderFields(request.rawHeaders);
-    const urlOrProblem = readTarget(request, common, server.limits);
+    const urlOrProblem = readNodeTarget(request, common, server.limits);
     const url = typeof urlOrProblem === "string" ? urlOrProblem : sent;
     const target = findTarget(server.routes, { httpMethod: request.method ?? "", target: url, common });
     // A request that matches nothing, or asks about the server, belongs to the other server and is passed on untouched.
@@ -109,19 +101,6 @@ function needsBody(target: Target, contentType: string | null): boolean {
 
 /** Stands for a body that no parser has left and nobody reads. It is not empty, because that would count as no body. */
 const unreadBody = new Uint8Array(1);
-
-/** Returns the target of a request in origin form, or what is wrong with the request as HTTP. */
-function readTarget(
-  request: IncomingMessage | Http2ServerRequest,
-  common: CommonHeaderFields,
-  limits: Limits,
-): string | HttpProblem {
-  const { httpVersion, method = "", url = "" } = request;
-  const { transferEncoding, host } = common;
-  const problem = transferEncoding === null ? undefined : transferEncodingProblem(transferEncoding, httpVersion);
-  const authority = ("authority" in request && request.authority) || host;
-  return problem ?? readRequestTarget(method, url, authority, httpVersion !== "1.0", limits);
-}
 
 function toExchange(
   request: IncomingMessage | Http2ServerRequest,

@@ -40,6 +40,23 @@ export function urlTooLong({ urlBytes }: Pick<Limits, "urlBytes">): HttpProblem 
   return new HttpProblem("ERR_URL_TOO_LONG", `the URL is longer than ${urlBytes} bytes`);
 }
 
+/** Returns the problem of a request that takes too long to arrive. */
+export function timedOut(): HttpProblem {
+  return new HttpProblem("ERR_REQUEST_TIMEOUT", "the request did not arrive in time");
+}
+
+/** Returns the problem of bytes that are not HTTP. */
+export function notHttp(): HttpProblem {
+  return new HttpProblem("ERR_HTTP_INVALID", "the request is not valid HTTP");
+}
+
+/** Returns the problem of a request whose expectation cannot be met; `undefined` if it can be, or is ignored. */
+export function expectationProblem(expect: string, httpVersion: "1.0" | "1.1"): HttpProblem | undefined {
+  // RFC 9110 §10.1.1: a server ignores an expectation in HTTP/1.0.
+  if (httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;
+  return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the expectation cannot be met", { httpStatus: 417 });
+}
+
 /** Returns the problem of a body that was read before the gateway got the request. */
 export function bodyWasRead(): HttpProblem {
   const reason = "the request body was read before the gateway got it: mount the gateway before any body parser";

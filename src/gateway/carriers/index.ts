@@ -44,8 +44,11 @@ export {
   bodyWasRead,
   clientClosedRequest,
   clientGone,
+  expectationProblem,
   headerTooLarge,
   HttpProblem,
+  notHttp,
+  timedOut,
   transferEncodingProblem,
   urlTooLong,
 } from "./http-problem.ts";
@@ -56,6 +59,7 @@ export {
   type Limits,
   lingerBytesMax,
   lingerMsMax,
+  retiredIdleMs,
   unreadBodyBytesMax,
 } from "./limits.ts";
 export {

@@ -64,5 +64,9 @@ export const lingerMsMax: number = 30_000;
 // Clients send such bodies in one go, and dropping one costs as much as a few hundred calls.
 export const lingerBytesMax: number = 64 * 1024 * 1024;
 
+/** Milliseconds for which an HTTP/1.1 connection that is too old must be idle before it is closed. */
+// A client that has calls to send has sent the next one by then, and its response closes the connection without a loss.
+export const retiredIdleMs: number = 1000;
+
 /** Bytes of a message, compressed or not, unless `readMaxBytes` is set: 4 MiB, as in gRPC. */
 export const defaultReadMaxBytes: number = 4 * 1024 * 1024;

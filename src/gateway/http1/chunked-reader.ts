@@ -1,6 +1,6 @@
-import { CommonHeaderFields, type HeaderFields, HttpProblem } from "../carriers/index.ts";
+import { CommonHeaderFields, type HeaderFields, HttpProblem, notHttp } from "../carriers/index.ts";
 import type { Incoming } from "./incoming.ts";
-import { notHttp, readFieldLines } from "./request-head.ts";
+import { readFieldLines } from "./request-head.ts";
 
 /** Reads a body in chunks (RFC 9112 §7.1), however it is split. */
 export class ChunkedReader {

@@ -1,4 +1,4 @@
-import { type Limits, lingerMsMax } from "../carriers/index.ts";
+import { type Limits, lingerMsMax, retiredIdleMs } from "../carriers/index.ts";
 import type { Stage } from "./request-reader.ts";
 
 /** What {@link Deadlines} look at. */
@@ -67,10 +67,6 @@ export class Deadlines {
     return "nothing";
   }
 }
-
-/** Milliseconds for which a retired connection must be idle before it is ended. */
-// A client that has calls to send has sent the next one by then, and its answer ends the connection without a loss.
-export const retiredIdleMs = 1000;
 
 /** What is to be done: cut the connection, refuse the request, end an idle connection, or ask for a sign of life. */
 export type Due = "cut" | "refuse" | "end" | "probe" | "nothing";

@@ -12,12 +12,14 @@ import {
   type IncomingBody,
   type Limits,
   lingerBytesMax,
+  notHttp,
+  timedOut,
   unreadBodyBytesMax,
 } from "../carriers/index.ts";
 import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { Deadlines } from "./deadlines.ts";
-import { type Http1RequestHead, noHead, notHttp, timedOut } from "./request-head.ts";
+import { type Http1RequestHead, noHead } from "./request-head.ts";
 import { type RequestParts, RequestReader } from "./request-reader.ts";
 
 /** Receives the body of one request, and what happens to its connection. */

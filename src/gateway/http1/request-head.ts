@@ -1,9 +1,11 @@
 import {
   CommonHeaderFields,
+  expectationProblem,
   type HeaderFields,
   headerTooLarge,
   HttpProblem,
   type Limits,
+  notHttp,
   type RememberedFields,
   transferEncodingProblem,
   urlTooLong,
@@ -234,9 +236,7 @@ function framingProblem(
     const problem = transferEncodingProblem(transferEncoding, httpVersion);
     if (problem !== undefined) return problem;
   }
-  // RFC 9110 §10.1.1: a server ignores an expectation in HTTP/1.0.
-  if (expect === null || httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;
-  return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the expectation cannot be met", { httpStatus: 417 });
+  return expect === null ? undefined : expectationProblem(expect, httpVersion);
 }
 
 function isPersistent(connection: string | null, httpVersion: Http1Version): boolean {
@@ -246,16 +246,6 @@ function isPersistent(connection: string | null, httpVersion: Http1Version): boo
     .split(",")
     .map((option) => option.trim());
   return !options.includes("close") && (httpVersion === "1.1" || options.includes("keep-alive"));
-}
-
-/** Returns the problem of a request that takes too long to arrive. */
-export function timedOut(): HttpProblem {
-  return new HttpProblem("ERR_REQUEST_TIMEOUT", "the request did not arrive in time");
-}
-
-/** Returns the problem of bytes that are not HTTP. */
-export function notHttp(): HttpProblem {
-  return new HttpProblem("ERR_HTTP_INVALID", "the request is not valid HTTP");
 }
 
 function badTarget(): HttpProblem {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { defaultLimits, type Limits } from "../../../src/gateway/carriers/limits.ts";
-import { lingerMsMax } from "../../../src/gateway/carriers/index.ts";
-import { Deadlines, type Due, retiredIdleMs, type Waited } from "../../../src/gateway/http1/deadlines.ts";
+import { lingerMsMax, retiredIdleMs } from "../../../src/gateway/carriers/index.ts";
+import { Deadlines, type Due, type Waited } from "../../../src/gateway/http1/deadlines.ts";
 
 const lookEveryMs = 1_000;
 const waited: Waited = {

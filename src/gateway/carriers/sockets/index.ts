@@ -3,7 +3,7 @@
  *
  * A listener accepts connections, TLS and the PROXY header included, tells HTTP/1.1 from HTTP/2, and passes each to a
  * server of an {@link HttpEngine}, which turns its requests into exchanges. What all engines share is here too. This
- * module knows nothing of RPC. What only node's servers need, in programs that mount the gateway, is in `node/`.
+ * module knows nothing of RPC.
  */
 export { AwaitedBody } from "./awaited-body.ts";
 export type { BindOptions, BoundAddress } from "./bind.ts";
@@ -11,10 +11,6 @@ export { dateFields } from "./date-fields.ts";
 export type { GatewayLoad, HttpConnection, HttpEngine, HttpServer, HttpServerOptions } from "./http-server.ts";
 export { shareConnections, type SharedPort } from "./share-connections.ts";
 export { Listener, type ListenOptions } from "./listener.ts";
-export { willEnd } from "./node/linger-at-end.ts";
-export { continueWhenRead, NodeHttp1Exchange } from "./node/node-http1-exchange.ts";
-export { NodeHttp2Exchange } from "./node/node-http2-exchange.ts";
-export { readParsedBody } from "./node/parsed-body.ts";
 export { peerOf } from "./peer.ts";
 export { resetProblem } from "./reset-problem.ts";
 export { TrackedHttpServer } from "./tracked-http-server.ts";

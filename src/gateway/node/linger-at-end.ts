@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { lingerBytesMax, lingerMsMax } from "../../index.ts";
+import { lingerBytesMax, lingerMsMax } from "../carriers/index.ts";
 
 const ending = new WeakSet<Socket>();
 

@@ -5,8 +5,8 @@ import {
   type ExchangeHead,
   type HttpProblem,
   type RequestBody,
-} from "../../index.ts";
-import { AwaitedBody } from "../awaited-body.ts";
+} from "../carriers/index.ts";
+import { AwaitedBody } from "../carriers/sockets/index.ts";
 
 /**
  * An exchange whose request and answer are streams of node's.

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
-import { HttpProblem, toUtf8 } from "../../index.ts";
+import { HttpProblem, toUtf8 } from "../carriers/index.ts";
 
 /**
  * Returns the body that a body parser has left in `request.rawBody` or `request.body`, without content coding: bytes and

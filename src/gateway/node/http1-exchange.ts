@@ -8,11 +8,11 @@ import {
   type Peer,
   readHeaderField,
   unreadBodyBytesMax,
-} from "../../index.ts";
+} from "../carriers/index.ts";
 import { withHostFields } from "./host-fields.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
-import { keyOf, NodeExchange } from "./node-exchange.ts";
-import { peerOf } from "../peer.ts";
+import { keyOf, NodeExchange } from "./exchange.ts";
+import { peerOf } from "../carriers/sockets/index.ts";
 
 /**
  * An exchange carried by a server of node:http that is not ours, or by Express or Fastify, whose request and response

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http";
-import { notFromHost, readHeaderField } from "../../index.ts";
+import { notFromHost, readHeaderField } from "../carriers/index.ts";
 
 /** A response of node, on which the host may have set header fields before the gateway got it. */
 export interface HostResponse {

@@ -15,11 +15,10 @@ import {
   type Peer,
   requireField,
   unreadBodyBytesMax,
-} from "../../index.ts";
+} from "../carriers/index.ts";
 import { type HostResponse, withHostFields } from "./host-fields.ts";
-import { keyOf, NodeExchange } from "./node-exchange.ts";
-import { peerOf } from "../peer.ts";
-import { resetProblem } from "../reset-problem.ts";
+import { keyOf, NodeExchange } from "./exchange.ts";
+import { peerOf, resetProblem } from "../carriers/sockets/index.ts";
 
 /** An exchange carried by a stream of node:http2, through its core `stream` event instead of its compatibility layer. */
 export class NodeHttp2Exchange extends NodeExchange {
