@@ -7,29 +7,41 @@ export interface FileSteps extends Disposable {
   readonly steps: readonly string[];
 }
 
-/** Records which files and folders are synced, linked and renamed, by their names, while it is not disposed of. */
-export function recordFileSteps(): FileSteps {
+/**
+ * Records which files and folders are synced, linked and renamed, by their names, while it is not disposed of.
+ *
+ * @param onStep - called with each step just before it is done
+ */
+export function recordFileSteps(onStep: (step: string) => void = () => undefined): FileSteps {
   const steps: string[] = [];
   const paths = new Map<number, string>();
-  const { openSync, fsyncSync, linkSync } = fs;
+  const { openSync, fsyncSync, linkSync, renameSync } = fs;
+  const record = (step: string): void => {
+    onStep(step);
+    steps.push(step);
+  };
   fs.openSync = (path, ...more) => {
     const descriptor = openSync(path, ...more);
     paths.set(descriptor, String(path));
     return descriptor;
   };
   fs.fsyncSync = (descriptor) => {
-    steps.push(`sync ${basename(paths.get(descriptor) ?? "")}`);
+    record(`sync ${basename(paths.get(descriptor) ?? "")}`);
     fsyncSync(descriptor);
   };
   fs.linkSync = (from, to) => {
-    steps.push(`link ${basename(String(from))} ${basename(String(to))}`);
+    record(`link ${basename(String(from))} ${basename(String(to))}`);
     linkSync(from, to);
+  };
+  fs.renameSync = (from, to) => {
+    record(`rename ${basename(String(from))} ${basename(String(to))}`);
+    renameSync(from, to);
   };
   syncBuiltinESMExports();
   return {
     steps,
     [Symbol.dispose]: () => {
-      Object.assign(fs, { openSync, fsyncSync, linkSync });
+      Object.assign(fs, { openSync, fsyncSync, linkSync, renameSync });
       syncBuiltinESMExports();
     },
   };

@@ -1,9 +1,10 @@
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
 import { syncPath } from "./backup.ts";
 import { checkDatabaseFile, urlToRead } from "./database.ts";
+import { demandPlace } from "./file-place.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf, isLocked } from "./problem.ts";
 
@@ -16,9 +17,11 @@ import { fileProblemOf, isLocked } from "./problem.ts";
 export function restore(file: string, backup: string): void {
   if (!existsSync(backup)) throw new StoreOpenError(`cannot open ${backup}: file not found`);
   checkDatabaseFile(backup);
-  const path = resolve(file);
+  // The log is next to the real file, so a link stays and its target is replaced.
+  const path = existsSync(file) ? realpathSync(file) : resolve(file);
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
+    demandPlace(path);
     copySound(backup, unfinished);
     replace(path, unfinished);
   } catch (fault) {
@@ -50,17 +53,13 @@ function replace(path: string, copy: string): void {
 function lockOut(path: string): DatabaseSync | undefined {
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
-    // Only who has a file alone can leave the mode in which there is a log.
-    const mode = db.prepare("PRAGMA journal_mode = DELETE").get()?.["journal_mode"];
-    if (mode !== "delete") throw new StoreOpenError(isOpen);
-    db.exec("BEGIN EXCLUSIVE");
+    // Fails while another connection is open: only the last one can leave the mode in which there is a log. In other
+    // modes, which have no connection that lasts, the lock alone keeps others out.
+    db.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
     return db;
   } catch (fault) {
     db.close();
-    if (fault instanceof StoreOpenError) throw fault;
-    if (isLocked(fault)) throw new StoreOpenError(isOpen, { cause: fault });
-    return undefined;
+    if (!isLocked(fault)) return undefined;
+    throw new StoreOpenError("another process has it open; stop the server first", { cause: fault });
   }
 }
-
-const isOpen = "another process has it open; stop the server first";
