@@ -1,5 +1,5 @@
 import type { AdmitRequest } from "@plantstore/gateway";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { type OptionNames, refusePromise, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { principalKey } from "./principal-context.ts";
 import { createCredentialErrors } from "./credential-refusal.ts";
@@ -156,7 +156,8 @@ function createDemands(options: BearerAuthOptions): (procedure: string) => Deman
 
   function compute(procedure: string): Demand {
     const service = procedure.slice(1, procedure.lastIndexOf("/"));
-    return { isOpen: open.has(procedure) || open.has(service), scope: options.requiredScope?.(procedure) };
+    const scope = refusePromise(options.requiredScope?.(procedure), "requiredScope must return its result");
+    return { isOpen: open.has(procedure) || open.has(service), scope };
   }
 
   return function demandOf(procedure) {

@@ -119,3 +119,11 @@ test("a propagator that throws fails no call", async () => {
   expect(await pass()).toMatchObject({ traceparent: traceparent[1] });
   expect(sdk.spans).toHaveLength(1);
 });
+
+test("fields of the program that come by a promise are refused beside those of the propagators", () => {
+  const rules: object = { set: () => Promise.reject(new Error("no key")) };
+  const metadata: ForwardRules = rules;
+  const [upstream] = withOpenTelemetry({ upstreams: [{ metadata }] }).upstreams;
+  const request = Object.assign(Object.create(null), { contextValues: createContextValues() });
+  expect(() => upstream?.metadata.set?.(request)).toThrow("the set of metadata must return its result, got a promise");
+});

@@ -279,6 +279,13 @@ describe("admit", () => {
     expect(asked).toEqual(["/a.B/C", "/a.B/D"]);
   });
 
+  test("fails where the scope of a procedure comes by a promise, whatever the scopes of the token", async () => {
+    const given: object = { realm, requiredScope: () => Promise.reject(new Error("no policy")) };
+    const { admit } = createBearerAuth(atOnce, Object.assign({ realm }, given));
+    const admitted = Promise.resolve(toRequest({ authorization: "Bearer good" })).then(admit);
+    await expect(admitted).rejects.toThrow("requiredScope must return its result, got a promise");
+  });
+
   test("refuses at construction a realm that no header can carry", () => {
     expect(() => createBearerAuth(atOnce, { realm: "a\r\nb" })).toThrow(RangeError);
   });
