@@ -25,10 +25,11 @@ function build(): void {
   const source = join(making, "source");
   const [repository = "https://github.com/citusdata/citus"] = process.argv.slice(2);
   run(making, "git", ["clone", "-q", "--depth", "1", "-b", version, repository, source]);
-  // PostgreSQL 15.7 and later has a function of this name.
-  const header = join(source, "src/include/pg_version_compat.h");
-  const renamed = readFileSync(header, "utf8").replaceAll(/\bhave_createdb_privilege\b/g, "citus_$&");
-  writeFileSync(header, renamed);
+  // Some releases of PostgreSQL 15 have a function of this name.
+  for (const name of ["include/pg_version_compat.h", "backend/distributed/commands/serialize_distributed_ddls.c"]) {
+    const file = join(source, "src", name);
+    writeFileSync(file, readFileSync(file, "utf8").replaceAll(/\bhave_createdb_privilege\b/g, "citus_$&"));
+  }
   // A clone writes its files in any order, and `make` would generate a script again that is older than its source.
   run(source, "touch", ["configure"]);
   run(source, "./configure", ["PG_CONFIG=/usr/bin/pg_config", "--without-libcurl"]);
