@@ -3,15 +3,16 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import manifest from "../../src/gateway/package.json" with { type: "json" };
 import { publishedAddresses } from "../../tools/build/manifest.ts";
+import { publishCommands, withoutFiles } from "../../tools/release/artifacts.ts";
 import {
   filesWithNames,
+  isVersion,
   manifests,
-  publishCommands,
   releaseChangelog,
   releaseManifest,
   releaseNames,
-  withoutFiles,
-} from "../../tools/release.ts";
+  releaseNotes,
+} from "../../tools/release/texts.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 
 test("a release moves what was unreleased under its version and day", () => {
@@ -25,14 +26,14 @@ test.each([
   { name: "without a heading", text: "# Changelog\n" },
   { name: "with nothing under it", text: "## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- B.\n" },
 ])("a changelog $name is not released", ({ text }) => {
-  expect(() => releaseChangelog(text, "0.2.0", "2026-11-21")).toThrow("nothing is unreleased");
+  expect(() => releaseChangelog(text, "0.2.0", "2026-11-21")).toThrow("CHANGELOG.md has nothing under [Unreleased]");
 });
 
 test("a version that the changelog begins with is released as it is, and not with more", () => {
   const written = "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";
   expect(releaseChangelog(written, "0.1.0", "2026-11-21")).toBe(written);
   const more = written.replace("## [0.1.0]", "### Added\n\n- A.\n\n## [0.1.0]");
-  expect(() => releaseChangelog(more, "0.1.0", "2026-11-21")).toThrow("0.1.0 is in the changelog already");
+  expect(() => releaseChangelog(more, "0.1.0", "2026-11-21")).toThrow("CHANGELOG.md has 0.1.0 already");
 });
 
 test("the changelog has the version of the packages", () => {
@@ -77,16 +78,36 @@ test("a bill of materials does not say where the tarballs were on the machine th
   });
 });
 
-test("each package is published from its folder in dist/, after those that it needs", () => {
-  const folders = publishCommands("1.0.0").map((command) =>
-    command.replace("npm publish --provenance --access public ", ""),
-  );
-  expect(folders).toEqual(["./dist/gateway", "./dist/operators", "./dist/plantstore", "./dist/conformance"]);
+test("the tarball of each package is published, after those that it needs", () => {
+  const commands = publishCommands("1.0.0", "/a").map((words) => words.join(" "));
+  const names = ["plantstore-gateway", "plantstore-operators", "plantstore", "plantstore-transcoding-conformance"];
+  expect(commands).toEqual(names.map((name) => `npm publish --provenance --access public /a/${name}-1.0.0.tgz`));
 });
 
-test("only a version before a release is published under a tag of its own", () => {
-  expect(publishCommands("1.0.0")[0]).toBe("npm publish --provenance --access public ./dist/gateway");
-  expect(publishCommands("1.0.0-rc.1")[0]).toBe("npm publish --provenance --access public --tag next ./dist/gateway");
+test("a version before a release is published under the tag next, so that npm does not install it by default", () => {
+  const [command = []] = publishCommands("1.0.0-rc.1", "/a");
+  expect(command.join(" ")).toBe(
+    "npm publish --provenance --access public --tag next /a/plantstore-gateway-1.0.0-rc.1.tgz",
+  );
+});
+
+test.each(["0.1.0", "10.20.30", "1.0.0-rc.1", "1.0.0-0", "1.0.0-alpha-1.x", "1.0.0-0a"])("%s is a version", (text) => {
+  expect(isVersion(text)).toBe(true);
+});
+
+test.each(["", "1", "1.0", "v1.0.0", "01.0.0", "1.0.0-", "1.0.0-01", "1.0.0-a..b", "1.0.0+build", " 1.0.0", "1.0.0\n"])(
+  "%j is not a version that npm publishes as it is",
+  (text) => {
+    expect(isVersion(text)).toBe(false);
+  },
+);
+
+test("release notes are what the changelog has under the version", () => {
+  const changelog =
+    "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-11-21\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";
+  expect(releaseNotes(changelog, "0.2.0")).toBe("### Added\n\n- A.\n");
+  expect(releaseNotes(changelog, "0.1.0")).toBe("- B.\n");
+  expect(() => releaseNotes(changelog, "0.3.0")).toThrow("CHANGELOG.md has no 0.3.0");
 });
 
 test("packages say where the project is found, by one value", () => {

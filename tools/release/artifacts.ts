@@ -1,0 +1,88 @@
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { projectFolder as project, readManifest } from "../build/manifest.ts";
+import { manifests } from "./texts.ts";
+
+/** Where the files of a release are: a tarball for each package, sbom.json, RELEASE_NOTES.md and SHA256SUMS. */
+export const releaseFolder: string = join(project, "dist/release");
+
+/** Npm's standard output may hold the whole bill of materials, half a megabyte today. */
+const outputLimitBytes = 16 * 1024 * 1024;
+
+/** The folders in dist/ that become packages, after those that they need. */
+const folders = manifests.map((manifest) => `./dist/${basename(join(manifest, ".."))}`);
+
+/** The tarballs of a version, by the names that npm gives them, in the same order. */
+export function tarballNames(version: string): string[] {
+  const names = manifests.map((manifest) => readManifest(join(project, manifest)).name);
+  return names.map((name) => `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
+}
+
+/** Makes the files of a release from what `npm run build` has built. */
+export function makeArtifacts(version: string, notes: string): void {
+  execFileSync("npm", ["pack", "--silent", "--pack-destination", releaseFolder, ...folders], {
+    cwd: project,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  writeFileSync(join(releaseFolder, "sbom.json"), billOfMaterials(version));
+  writeFileSync(join(releaseFolder, "RELEASE_NOTES.md"), notes);
+  writeFileSync(join(releaseFolder, "SHA256SUMS"), checksums(releaseFolder));
+}
+
+/** Returns a line for each file of a folder, as `sha256sum --check` reads it. */
+function checksums(folder: string): string {
+  const lines = readdirSync(folder)
+    .toSorted()
+    .map(
+      (name) =>
+        `${createHash("sha256")
+          .update(readFileSync(join(folder, name)))
+          .digest("hex")}  ${name}\n`,
+    );
+  return lines.join("");
+}
+
+/** Returns what an installation of all packages consists of, in the form of CycloneDX. */
+function billOfMaterials(version: string): string {
+  const parent = mkdtempSync(join(tmpdir(), "installation-"));
+  // npm names the installation by its folder.
+  const folder = join(parent, "plantstore-installation");
+  mkdirSync(folder);
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ name: "plantstore-installation", version, private: true }),
+  );
+  const npm = (...args: readonly string[]): string =>
+    execFileSync("npm", args, { cwd: folder, encoding: "utf8", maxBuffer: outputLimitBytes });
+  try {
+    const tarballs = tarballNames(version).map((name) => join(releaseFolder, name));
+    npm("install", "--no-audit", "--no-fund", "--ignore-scripts", ...tarballs);
+    return withoutFiles(npm("sbom", "--sbom-format", "cyclonedx"));
+  } finally {
+    rmSync(parent, { recursive: true });
+  }
+}
+
+/** Returns a bill of materials without the places of tarballs on this machine. */
+export function withoutFiles(bill: string): string {
+  const others = JSON.parse(bill, (_, value: unknown) =>
+    Array.isArray(value) ? value.filter((each) => !String(each?.url).startsWith("file:")) : value,
+  );
+  return `${JSON.stringify(others, null, 2)}\n`;
+}
+
+/**
+ * Returns the commands that publish the tarballs of a version, with a proof of where they were built.
+ *
+ * @param folder - where the tarballs are; by default that of a release
+ */
+export function publishCommands(version: string, folder: string = releaseFolder): (readonly [string, ...string[]])[] {
+  // npm wants a tag for what is not to be installed by default.
+  const tag = version.includes("-") ? ["--tag", "next"] : [];
+  return tarballNames(version).map(
+    (name) => ["npm", "publish", "--provenance", "--access", "public", ...tag, join(folder, name)] as const,
+  );
+}
