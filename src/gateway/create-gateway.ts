@@ -15,7 +15,13 @@ import {
   servingOptionNames,
   type ServingOptions,
 } from "./calls/index.ts";
-import { type BoundAddress, type GatewayLoad, Listener, type ListenOptions } from "./carriers/sockets/index.ts";
+import {
+  type BoundAddress,
+  type GatewayLoad,
+  type HttpEngine,
+  Listener,
+  type ListenOptions,
+} from "./carriers/sockets/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
 import { createHttpEngine } from "./http-engine/index.ts";
@@ -44,6 +50,11 @@ export interface GatewayOptions extends ServingOptions {
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
   /** The proxies that are trusted to name their clients, in header fields or by the PROXY protocol. Default none. */
   readonly trustedProxies?: TrustedProxiesOptions;
+  /**
+   * The HTTP that {@link Gateway.listen} serves; {@link Gateway.handler} and `fetch` do without. Default the gateway's
+   * own.
+   */
+  readonly engine?: HttpEngine;
 }
 
 /** The names of {@link GatewayOptions}. */
@@ -52,6 +63,7 @@ export const gatewayOptionNames: OptionNames<GatewayOptions> = {
   fallback: true,
   contextValues: true,
   trustedProxies: trustedProxiesNames,
+  engine: true,
 };
 
 /** A gateway on node, ready to listen by itself or to be mounted in another server. */
@@ -121,11 +133,11 @@ export function createNodeServer(
   return createServer(options, routes, report, trustedProxies);
 }
 
-/** Connects the HTTP servers of node to a {@link Server}. */
-export function assembleGateway(server: Server, options: NodeHandlerOptions): Gateway {
+/** Connects everything that carries requests on node to a {@link Server}. */
+export function assembleGateway(server: Server, options: NodeHandlerOptions & Pick<GatewayOptions, "engine">): Gateway {
   const { limits, report, trustedProxies } = server;
   const listener = new Listener({
-    engine: createHttpEngine(),
+    engine: options.engine ?? createHttpEngine(),
     limits,
     report,
     trustedProxies,

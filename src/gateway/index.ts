@@ -43,6 +43,7 @@ export {
   type BindOptions,
   type BoundAddress,
   type GatewayLoad,
+  type HttpEngine,
   type ListenOptions,
   shareConnections,
   type SharedPort,

@@ -50,6 +50,11 @@ export function notHttp(): HttpProblem {
   return new HttpProblem("ERR_HTTP_INVALID", "the request is not valid HTTP");
 }
 
+/** Returns the problem of a body in chunks (RFC 9112 §7.1.1) whose extensions are too large. */
+export function chunkExtensionsTooLarge(): HttpProblem {
+  return new HttpProblem("ERR_BODY_TOO_LARGE", "the chunk extensions are too large");
+}
+
 /** Returns the problem of a request whose expectation cannot be met; `undefined` if it can be, or is ignored. */
 export function expectationProblem(expect: string, httpVersion: "1.0" | "1.1"): HttpProblem | undefined {
   // RFC 9110 §10.1.1: a server ignores an expectation in HTTP/1.0.

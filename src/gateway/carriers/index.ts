@@ -42,6 +42,7 @@ export {
 export { type BodyMemory, ownPiece } from "./held-body.ts";
 export {
   bodyWasRead,
+  chunkExtensionsTooLarge,
   clientClosedRequest,
   clientGone,
   expectationProblem,

@@ -1,14 +1,13 @@
 import type { Socket } from "node:net";
 import { Http1Connection, type Http1RequestHead } from "../http1/index.ts";
+import { headerTooLarge, type HttpProblem, type Limits, lingerMsMax, readRequestTarget } from "../carriers/index.ts";
 import {
-  afterTurn,
-  headerTooLarge,
-  type HttpProblem,
-  type Limits,
-  lingerMsMax,
-  readRequestTarget,
-} from "../carriers/index.ts";
-import { type HttpServer, type HttpServerOptions, TrackedHttpServer } from "../carriers/sockets/index.ts";
+  checkIntervalMs,
+  createConnectionClock,
+  type HttpServer,
+  type HttpServerOptions,
+  TrackedHttpServer,
+} from "../carriers/sockets/index.ts";
 import { SocketHttp1Exchange } from "./http1-exchange.ts";
 
 /**
@@ -18,8 +17,8 @@ import { SocketHttp1Exchange } from "./http1-exchange.ts";
 export function createHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
   const connections = new Set<Http1Connection>();
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
-  const shortestMs = Math.min(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
-  const lookEveryMs = Math.min(lookEveryMsMax, Math.ceil(shortestMs / looksPerTimeout));
+  const lookEveryMs = checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
+  const clock = createConnectionClock(connections, lookEveryMs);
   const options = {
     limits,
     lookEveryMs,
@@ -34,20 +33,13 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
     onFault: (error: unknown) =>
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/1.1 could not be served" }),
   };
-  const look = (): void => {
-    const nowMs = performance.now();
-    for (const connection of connections) connection.look(nowMs);
-  };
-  let clock: NodeJS.Timeout | undefined;
   const connect = (socket: Socket): Http1Connection => {
-    // Not before, because a gateway that is mounted has no connection of its own.
-    // After what has arrived is read: a process that was held up would take it for silence.
-    clock ??= setInterval(() => afterTurn(look, undefined), lookEveryMs).unref();
+    clock.start();
     const connection = new Http1Connection(socket, options);
     connections.add(connection);
     return connection;
   };
-  return new TrackedHttpServer(connections, connect, () => clearInterval(clock));
+  return new TrackedHttpServer(connections, connect, () => clock.stop());
 }
 
 function readTarget({ problem, httpMethod, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {
@@ -57,8 +49,3 @@ function readTarget({ problem, httpMethod, target, section }: Http1RequestHead, 
   if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
   return readRequestTarget(httpMethod, target, common.host, httpVersion === "1.1", limits);
 }
-
-// A client that has ended its side is asked each second whether it is still there, as on HTTP/2.
-const lookEveryMsMax = 1000;
-// No time-out is missed by more than a quarter.
-const looksPerTimeout = 4;

@@ -1,4 +1,10 @@
-import { CommonHeaderFields, type HeaderFields, HttpProblem, notHttp } from "../carriers/index.ts";
+import {
+  chunkExtensionsTooLarge,
+  CommonHeaderFields,
+  type HeaderFields,
+  type HttpProblem,
+  notHttp,
+} from "../carriers/index.ts";
 import type { Incoming } from "./incoming.ts";
 import { readFieldLines } from "./request-head.ts";
 
@@ -44,8 +50,7 @@ export class ChunkedReader {
     const extensionsAt = end;
     if (bytes[end] === semicolon) end = endOfExtensions(bytes, end);
     const extensionBytes = this.#extensionBytes + end - extensionsAt;
-    if (extensionBytes > extensionBytesMax)
-      return new HttpProblem("ERR_BODY_TOO_LARGE", "the chunk extensions are too large");
+    if (extensionBytes > extensionBytesMax) return chunkExtensionsTooLarge();
     const read = useLineEnd(incoming, end);
     if (read !== "more") return read;
     this.#extensionBytes = extensionBytes;

@@ -8,6 +8,16 @@ import {
 } from "../carriers/index.ts";
 import { AwaitedBody } from "../carriers/sockets/index.ts";
 
+/** The connection of the gateway's own server of node's that carries an exchange. */
+export interface ExchangeOwner {
+  /** Whether the response that begins now is the last one of the connection. */
+  readonly isLast: boolean;
+  /** Milliseconds for which the client may go on sending after that. */
+  readonly lingerMs: number;
+  /** Called when some of a response has been written. */
+  onWritten(): void;
+}
+
 /**
  * An exchange whose request and answer are streams of node's.
  *
@@ -19,11 +29,22 @@ export abstract class NodeExchange extends CarriedExchange implements BodySource
   readonly body: RequestBody | undefined;
   readonly #request: Carrying<Readable>;
   readonly #response: Carrying<Answer>;
+  protected readonly owner: ExchangeOwner | undefined;
   #isReading = false;
 
-  /** @param bodyBytes - the length of the body by the header: `undefined` without a body, 0 if it is not known */
-  constructor(request: Readable, response: Answer, head: ExchangeHead, bodyBytes: number | undefined) {
+  /**
+   * @param bodyBytes - the length of the body by the header: `undefined` without a body, 0 if it is not known
+   * @param owner - `undefined` in a server of the program
+   */
+  constructor(
+    request: Readable,
+    response: Answer,
+    head: ExchangeHead,
+    bodyBytes: number | undefined,
+    owner: ExchangeOwner | undefined,
+  ) {
     super(head);
+    this.owner = owner;
     this.body = bodyBytes === undefined ? undefined : new AwaitedBody(this, bodyBytes);
     this.#request = request;
     this.#response = response;
@@ -33,7 +54,12 @@ export abstract class NodeExchange extends CarriedExchange implements BodySource
   }
 
   get isMounted(): boolean {
-    return true;
+    return this.owner === undefined;
+  }
+
+  /** Ends the exchange because the rest of its request cannot be read. */
+  breakOff(problem: HttpProblem): void {
+    this.abort(problem);
   }
 
   /** Returns why the response has closed before the answer was complete. */
@@ -58,6 +84,7 @@ export abstract class NodeExchange extends CarriedExchange implements BodySource
 
   protected sendPiece(piece: Uint8Array): boolean {
     const isTaken = this.#response.write(piece);
+    this.owner?.onWritten();
     if (!isTaken) this.#response.once("drain", onDrain);
     return !isTaken;
   }
@@ -65,6 +92,7 @@ export abstract class NodeExchange extends CarriedExchange implements BodySource
   /** Also drops the rest of the body as it arrives: node frees no stream that is not read to its end. */
   protected override complete(): void {
     super.complete();
+    this.owner?.onWritten();
     if (this.body === undefined || this.body.ended) return;
     this.startBody();
     this.#request.resume();

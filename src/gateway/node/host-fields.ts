@@ -7,6 +7,9 @@ export interface HostResponse {
   getHeaders(): OutgoingHttpHeaders;
 }
 
+/** Stands for the response of a host where there is none. */
+export const noHost: HostResponse = { getHeaderNames: () => [], getHeaders: () => ({}) };
+
 /**
  * Returns the header fields to send for a response of a mounted gateway: those that the host, such as Express and its
  * middleware, has set on it, then the gateway's own.

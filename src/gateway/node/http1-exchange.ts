@@ -11,12 +11,13 @@ import {
 } from "../carriers/index.ts";
 import { withHostFields } from "./host-fields.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
-import { keyOf, NodeExchange } from "./exchange.ts";
+import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
 import { peerOf } from "../carriers/sockets/index.ts";
 
 /**
- * An exchange carried by a server of node:http that is not ours, or by Express or Fastify, whose request and response
- * objects are node's own: HTTP/1.0 and HTTP/1.1. The connection and its time-outs belong to that server.
+ * An exchange carried by node:http, whose request and response objects are node's own: HTTP/1.0 and HTTP/1.1. Without an
+ * owner, the server is one of the program, such as Express or Fastify, and the connection and its timeouts are that
+ * server's.
  */
 export class NodeHttp1Exchange extends NodeExchange {
   readonly httpVersion: "1.0" | "1.1";
@@ -28,13 +29,19 @@ export class NodeHttp1Exchange extends NodeExchange {
   #isContinued = false;
 
   /** @param target - the request target in origin form */
-  constructor(request: IncomingMessage, response: ServerResponse, target: string, common: CommonHeaderFields) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    target: string,
+    common: CommonHeaderFields,
+    owner?: ExchangeOwner,
+  ) {
     const scheme = "encrypted" in request.socket ? "https" : "http";
     // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
     const bodyBytes = common.transferEncoding === null ? Number(common.contentLength ?? 0) || undefined : 0;
     const url = `${scheme}://${authorityOf(request.url ?? "", common.host)}${target}`;
     const { method: httpMethod = "", rawHeaders: fields } = request;
-    super(request, response, { httpMethod, target, url, fields, common }, bodyBytes);
+    super(request, response, { httpMethod, target, url, fields, common }, bodyBytes, owner);
     this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
     this.#request = request;
     this.#response = response;
@@ -91,7 +98,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   #writeHeader(httpStatus: number, fields: HeaderFields): void {
     const header = withHostFields(this.#response, [...fields, ...this.addedFields]);
     if (!this.#canStay()) {
-      lingerAtEnd(this.#request.socket);
+      lingerAtEnd(this.#request.socket, this.owner?.lingerMs);
       if (readHeaderField(header, "connection") === null) header.push("connection", "close");
     }
     // Node would add those that are left to the ones below.
@@ -101,6 +108,7 @@ export class NodeHttp1Exchange extends NodeExchange {
 
   /** Returns whether the rest of the body is small enough to read, so that the next request can be found behind it. */
   #canStay(): boolean {
+    if (this.owner?.isLast === true) return false;
     // RFC 9112 §6.1: nobody can tell where such a body ends.
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete) return true;

@@ -17,7 +17,7 @@ import {
   unreadBodyBytesMax,
 } from "../carriers/index.ts";
 import { type HostResponse, withHostFields } from "./host-fields.ts";
-import { keyOf, NodeExchange } from "./exchange.ts";
+import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
 import { peerOf, resetProblem } from "../carriers/sockets/index.ts";
 
 /** An exchange carried by a stream of node:http2, through its core `stream` event instead of its compatibility layer. */
@@ -31,20 +31,23 @@ export class NodeHttp2Exchange extends NodeExchange {
   /** Bytes of the body that came after the answer. */
   #droppedBytes = 0;
 
-  /** @param host - the response of node's compatibility layer, of which only the fields are read */
+  /**
+   * @param host - the response of node's compatibility layer, of which only the fields are read; {@link noHost} for none
+   */
   constructor(
     stream: ServerHttp2Stream,
     header: IncomingHttpHeaders,
     fields: HeaderFields,
     common: CommonHeaderFields,
     host: HostResponse,
+    owner?: ExchangeOwner,
   ) {
     const target = header[":path"] ?? "";
     const { session } = stream;
     const httpMethod = header[":method"] ?? "";
     const url = `${header[":scheme"] ?? "http"}://${header[":authority"] ?? common.host ?? ""}${target}`;
     const bodyBytes = stream.endAfterHeaders ? undefined : Number(common.contentLength ?? 0);
-    super(stream, stream, { httpMethod, target, url, fields, common }, bodyBytes);
+    super(stream, stream, { httpMethod, target, url, fields, common }, bodyBytes, owner);
     this.#stream = stream;
     this.#session = session;
     this.#host = host;
@@ -54,6 +57,16 @@ export class NodeHttp2Exchange extends NodeExchange {
     stream.on("error", ignore);
     // A stream that is never read to its end is never freed.
     if (this.body === undefined) stream.resume();
+  }
+
+  /** Bytes of the response that node holds because the client has not taken them. */
+  get heldBytes(): number {
+    return this.#stream.bufferSize;
+  }
+
+  /** Resets the stream of a client that is late. */
+  cancel(): void {
+    this.#stream.close(ErrorCode.cancel);
   }
 
   get connection(): object {

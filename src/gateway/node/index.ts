@@ -1,11 +1,12 @@
 /**
  * Which requests and streams of node:http and node:http2 are one exchange?
  *
- * In a server of the program in which the gateway is mounted, such as Express, they are node's own objects. This module
- * knows nothing of RPC.
+ * They are those of a server of the program in which the gateway is mounted, such as Express, or of `nodeEngine`, whose
+ * two servers get the connections that the gateway's listener accepts. This module knows nothing of RPC.
  */
 export { continueWhenRead, NodeHttp1Exchange } from "./http1-exchange.ts";
 export { NodeHttp2Exchange } from "./http2-exchange.ts";
 export { willEnd } from "./linger-at-end.ts";
+export { nodeEngine } from "./node-engine.ts";
 export { readParsedBody } from "./parsed-body.ts";
 export { readNodeTarget } from "./read-target.ts";

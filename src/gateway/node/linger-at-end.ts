@@ -9,8 +9,10 @@ const ending = new WeakSet<Socket>();
  * Closing a socket with unread bytes resets the connection, and many clients read their answer only after sending
  * everything: they would lose it. So we end only our own side, and wait until the client ends its own (RFC 9112 §9.6)
  * or has used up its time or bytes.
+ *
+ * @param lingerMs - its time in milliseconds
  */
-export function lingerAtEnd(socket: Socket): void {
+export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): void {
   ending.add(socket);
   // node:http calls this after the last answer.
   socket.destroySoon = () => {
@@ -21,7 +23,7 @@ export function lingerAtEnd(socket: Socket): void {
     socket.on("data", () => {
       if (socket.bytesRead > bytesReadMax) socket.destroy();
     });
-    const timer = setTimeout(() => socket.destroy(), lingerMsMax);
+    const timer = setTimeout(() => socket.destroy(), Math.min(lingerMs, lingerMsMax));
     socket.on("close", () => clearTimeout(timer));
     socket.resume().end();
   };

@@ -10,8 +10,12 @@ export interface HttpServerOptions {
   readonly limits: Limits;
   /** Counts the bytes that clients do not take, over both versions of HTTP. */
   readonly budget: BacklogBudget;
-  /** @param socket - the connection that carries the exchange */
-  readonly serve: (exchange: CarriedExchange, socket: Socket) => void;
+  /**
+   * Serves an exchange.
+   *
+   * @param socket - the connection that carries it; `undefined` if node publishes the request on its diagnostics channels
+   */
+  readonly serve: (exchange: CarriedExchange, socket: Socket | undefined) => void;
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
   /** Counts an error of HTTP/2. @param code - its name in RFC 9113 */
   readonly countError: (scope: ErrorScope, code: string) => void;

@@ -7,6 +7,12 @@
  */
 export { AwaitedBody } from "./awaited-body.ts";
 export type { BindOptions, BoundAddress } from "./bind.ts";
+export {
+  type CheckedConnection,
+  checkIntervalMs,
+  type ConnectionClock,
+  createConnectionClock,
+} from "./connection-clock.ts";
 export { dateFields } from "./date-fields.ts";
 export type { GatewayLoad, HttpConnection, HttpEngine, HttpServer, HttpServerOptions } from "./http-server.ts";
 export { shareConnections, type SharedPort } from "./share-connections.ts";

@@ -96,7 +96,7 @@ export class Listener {
       ...options,
       budget: new BacklogBudget(options.limits.backlogBytes),
       serve: (exchange, socket) => {
-        if (isAnyoneListening()) announce(exchange, socket, this.#net);
+        if (socket !== undefined && isAnyoneListening()) announce(exchange, socket, this.#net);
         serve(exchange);
       },
       refuse: (exchange, problem) => {
