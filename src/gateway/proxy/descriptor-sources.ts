@@ -50,7 +50,7 @@ export function toDescriptorSource(
 
 /** Asks the upstream itself, over the connections of its calls. */
 function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader }: SourceOptions): DescriptorSource {
-  let omitted: readonly string[] = [];
+  let omitted: ReadonlyMap<string, string> = new Map();
   return {
     omitted: () => omitted,
     read: async (signal) => {

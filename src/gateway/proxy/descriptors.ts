@@ -8,16 +8,16 @@ export interface DescriptorSource {
    * reload. What it rejects with is told as it is. Services that need a type which is not there are not passed on.
    */
   read(signal: AbortSignal): Promise<Uint8Array>;
-  /** Returns the services that the last reading could not describe, each with the reason. */
-  omitted?(): readonly string[];
+  /** Returns the services that the last reading could not describe, by their full names, each with the reason. */
+  omitted?(): ReadonlyMap<string, string>;
   /** Calls `changed` when there may be others to read. Returns a function that stops it. */
   watch?(changed: () => void): () => void;
 }
 
 /** The services of an upstream, and all types that were described with them. */
 export interface Described extends Pick<DescribedServices, "services" | "types"> {
-  /** The services that are not passed on because their descriptors have a hole, each with the reason. */
-  readonly omitted: readonly string[];
+  /** Why services are not passed on whose descriptors have a hole, by their full names. */
+  readonly omitted: ReadonlyMap<string, string>;
 }
 
 /**
@@ -29,11 +29,14 @@ export interface Described extends Pick<DescribedServices, "services" | "types">
 export function readDescriptors(bytes: Uint8Array, isProxied: (name: string) => boolean): Described {
   const { services, types, omitted } = describe(bytes);
   const proxied = services.filter(({ typeName }) => isProxied(typeName));
-  const left = [...omitted].filter(([name]) => isProxied(name)).map(([name, reason]) => `${name}: ${reason}`);
+  const left = [...omitted]
+    .filter(([name]) => isProxied(name))
+    .map(([name, reason]): [string, string] => [name, `${name}: ${reason}`]);
   if (proxied.length === 0) {
-    throw problem(["they have no service that is passed on", ...left.slice(0, 3)].join("; "));
+    const reasons = left.slice(0, 3).map(([, reason]) => reason);
+    throw problem(["they have no service that is passed on", ...reasons].join("; "));
   }
-  return { services: proxied, types, omitted: left };
+  return { services: proxied, types, omitted: new Map(left) };
 }
 
 function describe(bytes: Uint8Array): DescribedServices {

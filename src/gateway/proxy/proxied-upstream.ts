@@ -154,8 +154,10 @@ export class OpenUpstream {
   /** Returns the services to pass on, by a binary FileDescriptorSet. Throws as {@link readDescriptors} does. */
   describe(descriptorSet: Uint8Array): Described {
     const described = readDescriptors(descriptorSet, this.#isProxied);
-    const omitted = [...(this.#source.omitted?.() ?? []), ...described.omitted];
-    return { ...described, omitted: omitted.map((reason) => `${this.connections.authority}: ${reason}`) };
+    const names = new Set(described.services.map(({ typeName }) => typeName));
+    // The last reading may be another one than that of these descriptors, which stay if it was refused.
+    const unread = [...(this.#source.omitted?.() ?? [])].filter(([name]) => !names.has(name));
+    return { ...described, omitted: new Map([...unread, ...described.omitted]) };
   }
 
   /** Registers handlers that forward all calls of services. @returns what runs each unary RPC without interceptors */

@@ -57,6 +57,8 @@ export class ProxyTable {
   readonly #compileRoutes: (described: readonly Described[]) => Routes;
   readonly #report: FaultReporter;
   readonly #options: ProxyTableOptions;
+  /** What the services were read from, described. */
+  #described: readonly Described[] = [];
   readonly #closing = new AbortController();
   /** Of descriptors that could not be read. */
   readonly #backoff = new ConnectBackoff();
@@ -172,9 +174,10 @@ export class ProxyTable {
   #use(sets: readonly Uint8Array[], described: readonly Described[]): void {
     this.#routes = this.#compileRoutes(described);
     this.descriptorSets = sets;
+    this.#described = described;
     if (this.server !== undefined) this.server.routes = this.#routes;
     this.services = described.flatMap(({ services }) => services);
-    this.omitted = described.flatMap(({ omitted }) => omitted);
+    this.omitted = described.flatMap(({ omitted }, at) => this.#withAuthority(at, [...omitted.values()]));
     this.#packages = new Set(this.services.map(({ file }) => file.proto.package));
   }
 
@@ -221,9 +224,11 @@ export class ProxyTable {
     for (const [at, upstream] of this.#upstreams.entries()) {
       const set = sets[at] ?? noBytes;
       try {
-        described.push(set === noBytes && this.#upstreams.length > 1 ? nothing : upstream.describe(set));
+        const each = set === noBytes && this.#upstreams.length > 1 ? nothing : upstream.describe(set);
+        described.push(each);
+        problems.push(...this.#withAuthority(at, lostServices(this.#described[at], each)));
       } catch (error) {
-        problems.push(...linesOf(error).map((line) => `${upstream.connections.authority}: ${line}`));
+        problems.push(...this.#withAuthority(at, linesOf(error)));
       }
     }
     const names = described.flatMap(({ services }) => services.map(({ typeName }) => typeName));
@@ -232,10 +237,23 @@ export class ProxyTable {
     if (problems.length > 0) throw withCode(new Error(problems.join("\n")), "ERR_DESCRIPTORS");
     return described;
   }
+
+  #withAuthority(at: number, lines: readonly string[]): readonly string[] {
+    return lines.map((line) => `${this.#upstreams[at]?.connections.authority}: ${line}`);
+  }
 }
 
 /** What is known of an upstream whose descriptors could not be read yet. */
-const nothing: Described = { services: [], types: createFileRegistry(), omitted: [] };
+const nothing: Described = { services: [], types: createFileRegistry(), omitted: new Map() };
+
+/**
+ * Returns why services that are served would be left out, although the upstream still offers them: what it says of them
+ * has a hole by now. Services that it no longer offers are not among these.
+ */
+function lostServices(before: Described | undefined, { omitted }: Described): readonly string[] {
+  const served = new Set(before?.services.map(({ typeName }) => typeName));
+  return [...omitted].filter(([name]) => served.has(name)).map(([, reason]) => reason);
+}
 
 /** Returns whether a set is other than the one in use. The set of an upstream that was never read is {@link noBytes} itself. */
 function isDifferent(set: Uint8Array, inUse: Uint8Array): boolean {

@@ -40,8 +40,8 @@ export interface ReadReflectionOptions {
 /** The services that a server says it has, and the files that declare them. */
 export interface ReflectedServices {
   readonly services: readonly string[];
-  /** Why services that it lists are not among them. */
-  readonly omitted: readonly string[];
+  /** Why services that it lists are not among them, by their full names. */
+  readonly omitted: ReadonlyMap<string, string>;
   /** Each file after those that it imports. */
   readonly files: FileDescriptorSet;
 }
@@ -103,12 +103,14 @@ class ReflectionReader {
     await this.#askForImports();
     const declared = new Set([...this.#files.values()].flatMap(namesOfServices));
     const known = services.filter((service) => declared.has(service));
-    const omitted = services
-      .filter((service) => !declared.has(service))
-      .map(
-        (service) => problems.get(service) ?? `its reflection lists ${clipped(service)}, which no file of it declares`,
-      );
-    if (known.length === 0 && omitted[0] !== undefined) throw new Error(omitted[0]);
+    const omitted = new Map<string, string>();
+    for (const service of services) {
+      if (declared.has(service)) continue;
+      const unknown = `its reflection lists ${clipped(service)}, which no file of it declares`;
+      omitted.set(service, problems.get(service) ?? unknown);
+    }
+    const [reason] = omitted.values();
+    if (known.length === 0 && reason !== undefined) throw new Error(reason);
     return { services: known, omitted, files: sortFiles(this.#files) };
   }
 

@@ -145,9 +145,9 @@ test("services that the server lists, but does not know, are left out with the r
     }),
   );
   expect(services).toEqual(["a.A"]);
-  expect(omitted).toEqual([
-    "its reflection does not tell a.B: not known",
-    "its reflection lists a.C, which no file of it declares",
+  expect([...omitted]).toEqual([
+    ["a.B", "its reflection does not tell a.B: not known"],
+    ["a.C", "its reflection lists a.C, which no file of it declares"],
   ]);
 });
 
