@@ -172,6 +172,7 @@ export function compileRoutes(given: ServingOptions, own: Platform, report: Faul
     httpMethods: new Set([...registeredMethods, ...httpMethods]),
     prefix,
     cors,
+    rest: restRoutes,
   };
 }
 

@@ -14,7 +14,7 @@ import {
   normalizeContentType,
 } from "../protocols/index.ts";
 import { quote } from "../json/index.ts";
-import { curlHint, httpStatusOf } from "../rest/index.ts";
+import { curlHint, httpStatusOf, type RestRoutes } from "../rest/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Endpoint, methodsOf, serverEndpoint } from "./endpoint.ts";
 
@@ -81,9 +81,11 @@ export interface Routes {
   readonly prefix: string;
   /** Which pages of other origins may use them; `undefined` if none may. */
   readonly cors: Cors | undefined;
+  /** The routes of REST, whose templates are below the prefix. */
+  readonly rest: RestRoutes;
   /**
-   * Called with a path at which there is nothing. A proxy may lack what is there: an error that it returns takes the
-   * place of "not found", with the status 503 on REST.
+   * Called with a path at which there is nothing, or on REST nothing for the method. A proxy may lack what is there: an
+   * error that it returns takes the place of 404 or 405, with the status 503 on REST.
    */
   readonly onUnknownPath?: (path: string) => ConnectError | undefined;
 }
@@ -142,7 +144,7 @@ function mismatch(routes: Routes, head: RequestHead, found: Mismatch, path: stri
   const { protocols } = routes;
   switch (found.kind) {
     case "method-not-allowed":
-      return methodNotAllowed(routes, head, undefined, found.allow);
+      return notYet(routes, head, path) ?? methodNotAllowed(routes, head, undefined, found.allow);
     case "not-found":
       return notFound(routes, head, path);
     case "malformed":
@@ -189,17 +191,24 @@ const statusOnly: Pick<Protocol, "refuse"> = {
 };
 
 function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
-  const { protocols, httpMethods, onUnknownPath } = routes;
-  if (!httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), unknown: true };
+  const { protocols } = routes;
+  if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), unknown: true };
+  const unavailable = notYet(routes, head, path);
+  if (unavailable !== undefined) return { ...unavailable, unknown: true };
   const protocol = claimedBy(protocols, head);
-  const unavailable = onUnknownPath?.(path);
-  if (unavailable !== undefined) return { ...unmatched(protocol, unavailable), unknown: true };
   // To gRPC and Connect, an RPC that does not exist is unimplemented.
   const error =
     protocol === protocols.rest
       ? problem("ERR_NO_ROUTE", "there is nothing at this path")
       : problem("ERR_NO_ROUTE", "there is nothing at this path", { code: Code.Unimplemented, httpStatus: 404 });
   return { ...unmatched(protocol, error), unknown: true };
+}
+
+/** Returns the refusal of a request that may be known later; `undefined` if there is nothing that could become known. */
+function notYet(routes: Routes, head: RequestHead, path: string): Unmatched | undefined {
+  const { protocols, httpMethods, onUnknownPath } = routes;
+  const unavailable = httpMethods.has(head.httpMethod) ? onUnknownPath?.(path) : undefined;
+  return unavailable && unmatched(claimedBy(protocols, head), unavailable);
 }
 
 /** Decides 405 (RFC 9110 §15.5.6), which must carry Allow, for a method that the path does not have. */

@@ -38,8 +38,8 @@ interface ProxyTableOptions {
 /** Milliseconds that the descriptors of one of several upstreams may hold up the others. 5 s: most need one round trip. */
 const slowReadMs = 5_000;
 
-/** Milliseconds at least between two reloads because of unknown RPCs: anybody can ask for one. 5 s. */
-const unknownRpcGapMs = 5_000;
+/** Milliseconds at least between two reloads because of unknown paths: anybody can ask for one. 5 s. */
+const unknownPathGapMs = 5_000;
 
 /** The services that are proxied, and the {@link Routes} to them, which a reload replaces as a whole. */
 export class ProxyTable {
@@ -63,7 +63,10 @@ export class ProxyTable {
   /** Of descriptors that could not be read. */
   readonly #backoff = new ConnectBackoff();
   #retryTimer: NodeJS.Timeout | undefined;
+  /** The packages of the services. */
   #packages: ReadonlySet<string> = new Set();
+  /** What the templates of REST begin with, such as `v1`. */
+  #firstSegments: ReadonlySet<string> = new Set();
   #unknownAtMs = Number.NEGATIVE_INFINITY;
   #routes: Routes | undefined;
   #running: Promise<unknown> = Promise.resolve();
@@ -144,12 +147,16 @@ export class ProxyTable {
     return this.#next;
   }
 
-  /** Reloads, but not too often, if a path that no route has could be that of a new RPC of a known package. */
+  /**
+   * Reloads, but not too often, if a path that no route has could be that of a new RPC: one of a known package, or one on
+   * REST whose path begins as that of a known one. Others are those of browsers and scanners, which never stop.
+   */
   noteUnknownPath(path: string): void {
     const nowMs = performance.now();
-    if (nowMs - this.#unknownAtMs < unknownRpcGapMs) return;
+    if (nowMs - this.#unknownAtMs < unknownPathGapMs) return;
     const name = packageIn(path);
-    if (name === undefined || !this.#packages.has(name)) return;
+    const isOfPackage = name !== undefined && this.#packages.has(name);
+    if (!isOfPackage && !this.#firstSegments.has(firstSegmentOf(path, this.routes.prefix))) return;
     this.#unknownAtMs = nowMs;
     void this.reload();
   }
@@ -179,6 +186,8 @@ export class ProxyTable {
     this.services = described.flatMap(({ services }) => services);
     this.omitted = described.flatMap(({ omitted }, at) => this.#withAuthority(at, [...omitted.values()]));
     this.#packages = new Set(this.services.map(({ file }) => file.proto.package));
+    const firstSegments = this.#routes.rest.bindings.map(({ template }) => template.segments[0]);
+    this.#firstSegments = new Set(firstSegments.flatMap((each) => (each?.kind === "literal" ? [each.text] : [])));
   }
 
   #record(problems: readonly (string | undefined)[]): void {
@@ -267,6 +276,11 @@ function packageIn(path: string): string | undefined {
   if (start < 0) return undefined;
   const service = path.slice(start + 1, slash);
   return service.slice(0, Math.max(0, service.lastIndexOf(".")));
+}
+
+/** Returns the first segment of a path below the prefix, without a verb. */
+function firstSegmentOf(path: string, prefix: string): string {
+  return /^[^/:]*/.exec(path.startsWith(prefix) ? path.slice(prefix.length + 1) : "")?.[0] ?? "";
 }
 
 function proceduresOf(services: readonly DescService[]): ReadonlySet<string> {

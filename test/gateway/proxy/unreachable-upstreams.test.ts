@@ -6,7 +6,12 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../src/gateway/client/index.ts";
-import { createProxy, type ProxiedUpstream, type ReloadReport } from "../../../src/gateway/create-proxy.ts";
+import {
+  createProxy,
+  type ProxiedUpstream,
+  type ProxyOptions,
+  type ReloadReport,
+} from "../../../src/gateway/create-proxy.ts";
 import { createGateway } from "../../../src/gateway/index.ts";
 import { createReflectionService, ServerReflection } from "../../../src/gateway/reflection/index.ts";
 import { StreamService } from "../../gen/streams/v1/stream_service_pb.ts";
@@ -38,22 +43,23 @@ async function freePort(): Promise<number> {
 
 const streams: ProxiedUpstream = { upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(StreamService.file) };
 
-async function openProxy(upstreams: readonly ProxiedUpstream[]) {
+async function openProxy(upstreams: readonly ProxiedUpstream[], options: Partial<ProxyOptions> = {}) {
   const reports: ReloadReport[] = [];
-  const proxy = await createProxy({ upstreams, onReload: (report) => reports.push(report) });
+  const proxy = await createProxy({ upstreams, onReload: (report) => reports.push(report), ...options });
   onTestFinished(() => proxy.close());
   const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
   return { proxy, reports, baseUrl: `http://127.0.0.1:${port}` };
 }
 
-async function statusOf(url: string): Promise<number> {
-  return (await fetch(url)).status;
+async function statusOf(url: string, method = "GET"): Promise<number> {
+  return (await fetch(url, { method })).status;
 }
 
 test("one of several upstreams that cannot be reached at the start is served once it can be", async () => {
   const port = await freePort();
   const greenhouse = { upstream: `http://127.0.0.1:${port}`, descriptors: "reflection" } as const;
-  const { proxy, baseUrl, reports } = await openProxy([streams, greenhouse]);
+  const rules = [{ selector: "streams.v1.StreamService.Count", pattern: { case: "get", value: "/counts" } }] as const;
+  const { proxy, baseUrl, reports } = await openProxy([{ ...streams, rules }, greenhouse]);
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual([StreamService.typeName]);
   expect(proxy.descriptorReloads).toEqual([
     { problem: undefined, lastSuccessMs: expect.any(Number) },
@@ -62,6 +68,8 @@ test("one of several upstreams that cannot be reached at the start is served onc
   const response = await fetch(`${baseUrl}/sensors/a/reading`);
   expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
   expect(await response.json()).toMatchObject({ message: expect.stringContaining("is not available") });
+  // The method may be that of an RPC that is not known yet.
+  expect(await statusOf(`${baseUrl}/counts`, "DELETE")).toBe(503);
   await using transport = createGrpcTransport({ baseUrl });
   const call = createClient(GreenhouseService, transport).getReading({ sensor: "a" });
   expect(ConnectError.from(await call.catch((error: unknown) => error))).toMatchObject({ code: Code.Unavailable });
@@ -71,6 +79,7 @@ test("one of several upstreams that cannot be reached at the start is served onc
   await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(2);
   expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(200);
   expect(await statusOf(`${baseUrl}/nothing`)).toBe(404);
+  expect(await statusOf(`${baseUrl}/counts`, "DELETE")).toBe(405);
   expect(proxy.descriptorReloads.map(({ problem }) => problem)).toEqual([undefined, undefined]);
   expect(reports.at(-1)).toMatchObject({ removed: [], problems: [] });
 });
@@ -182,30 +191,56 @@ test("rules of an upstream that cannot be reached do not keep the others from st
   expect(proxy.services).toHaveLength(1);
 });
 
+interface UnknownRow {
+  readonly path: string;
+  /** The path of the RPC that is known from the beginning. */
+  readonly known?: string;
+  readonly prefix?: string;
+  readonly method?: string;
+  /** The statuses at first and then. */
+  readonly statuses: readonly [number, number];
+  readonly reads: number;
+}
+
 describe("an RPC that is not known", () => {
-  test.each([
-    { path: "/greenhouse.v1.GreenhouseService/WaterBed", reads: 2, status: 200 },
-    { path: "/greenhouse.v1.OtherService/Nope", reads: 2, status: 404 },
-    { path: "/other.v1.Service/Nope", reads: 1, status: 404 },
-    { path: "/greenhouse.v1.GreenhouseService", reads: 1, status: 404 },
-    { path: "/nothing", reads: 1, status: 404 },
-  ])("at $path has the descriptors read $reads times", async ({ path, reads, status }) => {
+  test.each<UnknownRow>([
+    { path: "/greenhouse.v1.GreenhouseService/WaterBed", reads: 2, statuses: [404, 200] },
+    { path: "/greenhouse.v1.OtherService/Nope", reads: 2, statuses: [404, 404] },
+    { path: "/other.v1.Service/Nope", reads: 1, statuses: [404, 404] },
+    { path: "/greenhouse.v1.GreenhouseService", reads: 1, statuses: [404, 404] },
+    { path: "/nothing", reads: 1, statuses: [404, 404] },
+    { path: "/", reads: 1, statuses: [404, 404] },
+    { path: "/beds/7:water", known: "/beds/a/{sensor}", reads: 2, statuses: [404, 200] },
+    { path: "/beds:nope", known: "/beds/a/{sensor}", reads: 2, statuses: [404, 404] },
+    { path: "/beds/7:water", known: "/sensors/{sensor}", reads: 1, statuses: [404, 404] },
+    { path: "/beds/7:water", known: "/{sensor}/beds", reads: 1, statuses: [404, 404] },
+    { path: "/api/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 2, statuses: [404, 200] },
+    { path: "/xyz/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 1, statuses: [404, 404] },
+    { path: "/beds/7:water", known: "/beds/{sensor}", reads: 2, statuses: [405, 200] },
+    { path: "/beds/7:water", known: "/beds/{sensor}", method: "BREW", reads: 1, statuses: [501, 501] },
+  ])("at $path, beside $known, has the descriptors read $reads times", async (row) => {
+    const { path, known = "/sensors/{sensor}", prefix = "", method = "POST", reads, statuses } = row;
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     const set = descriptorSetOf(GreenhouseService.file);
     let count = 0;
     const read = (): Promise<Uint8Array> => Promise.resolve(count++ === 0 ? withoutMethod(set, "WaterBed") : set);
     const upstream = `http://127.0.0.1:${greenhouse.address.port}`;
-    const { baseUrl, proxy } = await openProxy([{ upstream, descriptors: { read } }]);
-    const post = async (): Promise<number> => {
+    const rules = [
+      { selector: "greenhouse.v1.GreenhouseService.GetReading", pattern: { case: "get", value: known } },
+    ] as const;
+    const { baseUrl, proxy } = await openProxy([{ upstream, descriptors: { read }, rules }], {
+      requestPathPrefix: prefix,
+    });
+    const ask = async (): Promise<number> => {
       const headers = { "content-type": "application/json" };
-      return (await fetch(baseUrl + path, { method: "POST", headers, body: "{}" })).status;
+      return (await fetch(baseUrl + path, { method, headers, body: "{}" })).status;
     };
-    expect(await post()).toBe(404);
+    expect(await ask()).toBe(statuses[0]);
     // After whatever the call has caused.
     await new Promise(setImmediate);
     expect(count).toBe(reads);
     if (reads > 1) await expect.poll(() => proxy.services[0]?.methods.length).toBe(5);
-    for (let i = 0; i < 5; i++) expect(await post()).toBe(status);
+    for (let i = 0; i < 5; i++) expect(await ask()).toBe(statuses[1]);
     expect(count).toBe(reads);
   });
 });
