@@ -58,7 +58,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   },
   {
     from: "gateway/calls",
-    to: ["protocols", "trusted-proxies", "carriers", "rest", "json"].map((room) => `gateway/${room}`),
+    to: ["protocols", "trusted-proxies", "carriers", "rest", "json", "descriptors"].map((room) => `gateway/${room}`),
   },
   { from: "gateway/protocols", to: ["carriers", "rest", "json", "binary"].map((room) => `gateway/${room}`) },
   { from: "gateway/binary", to: ["gateway/carriers", "gateway/made-code"] },

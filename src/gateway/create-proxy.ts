@@ -180,9 +180,7 @@ function compileProxyRoutes(
   report: FaultReporter,
 ): Routes {
   const { routes, rest = {}, jsonOptions } = options;
-  const proxied = new Set<DescMethod>(
-    described.flatMap(({ services }) => services.flatMap(({ methods }) => [...methods])),
-  );
+  const proxied = new Set(described.flatMap(({ services }) => services));
   const runs = new Map<DescMethod, UnaryRpc["run"]>();
   const register = (router: ConnectRouter): unknown => {
     const registered: unknown = routes?.(router);
@@ -204,7 +202,9 @@ function compileProxyRoutes(
     },
     report,
     {
-      createCodecs: (...rpc) => (proxied.has(rpc[0]) ? createServerCodecs(...rpc) : createMethodCodecs(...rpc)),
+      createCodecs: (...rpc) => (proxied.has(rpc[0].parent) ? createServerCodecs(...rpc) : createMethodCodecs(...rpc)),
+      // No test can tell: to validate all of them again would hold up calls for a while.
+      isValidated: (service) => proxied.has(service),
       // No test can tell: without it, each call takes a promise more.
       runOf: (method) => runs.get(method),
     },

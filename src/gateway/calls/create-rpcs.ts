@@ -1,4 +1,11 @@
-import { create, type DescMethod, type DescMethodUnary, type Message, type Registry } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMethod,
+  type DescMethodUnary,
+  type DescService,
+  type Message,
+  type Registry,
+} from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import {
   Code,
@@ -16,6 +23,7 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { validateServices } from "../descriptors/index.ts";
 import { problem } from "../errors/index.ts";
 import { createReachableRegistry, oncePer, type ReadJsonOptions } from "../json/index.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
@@ -41,6 +49,8 @@ export interface RpcPlatform {
   readonly commonJsPrototype?: () => unknown;
   /** Creates the codecs of an RPC. Default: those of its messages. */
   readonly createCodecs?: typeof createMethodCodecs;
+  /** Returns whether the descriptors of a service were validated when they were read. Default: none were. */
+  readonly isValidated?: (service: DescService) => boolean;
   /** Returns what runs a unary RPC that has no interceptors; `undefined` if that is its handler. */
   readonly runOf?: (method: DescMethodUnary) => UnaryRpc["run"] | undefined;
 }
@@ -64,7 +74,7 @@ export function createRpcs(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
-  { commonJsPrototype, createCodecs = createMethodCodecs, runOf }: RpcPlatform,
+  { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false, runOf }: RpcPlatform,
 ): { readonly rpcs: readonly Rpc[]; readonly registry: Registry } {
   const base = optionsOf(options, undefined);
   const added: Added[] = [];
@@ -88,8 +98,9 @@ export function createRpcs(
     },
   };
   refusePromise<unknown>(routes(router), "routes must register the services synchronously");
-  const services = added.map(({ spec }) => spec.method.parent);
+  const services = [...new Set(added.map(({ spec }) => spec.method.parent))];
   requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
+  validateServices(services.filter((service) => !isValidated(service)));
   const registry = options.jsonOptions?.registry ?? createReachableRegistry(services);
   const prepare = oncePer((own: RouterOptions) => {
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };

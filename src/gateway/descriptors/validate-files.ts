@@ -77,7 +77,8 @@ export function distinctFiles(files: readonly FileDescriptorProto[]): readonly F
   return [...byName.values()];
 }
 
-function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProto, typeName: string): void {
+/** Checks the fields, oneofs and extensions of a message, not the types inside it. @throws Error that names the first that is wrong */
+export function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProto, typeName: string): void {
   if (fields.length > membersMax) throw new Error(`${clipped(typeName)} has more than ${membersMax} fields`);
   requireDistinct(
     fields.map(({ name }) => name),
@@ -90,14 +91,17 @@ function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProt
   for (const { name } of extension) requireIdentifier(name);
   const numbers = new Set<number>();
   for (const { name, number } of fields) {
-    const where = `field ${clipped(name)} of ${clipped(typeName)}`;
-    if (number < 1 || number > fieldNumberMax) throw new Error(`${where} has the number ${number}`);
-    if (numbers.has(number)) throw new Error(`${where} has the number ${number}, as another one does`);
+    const isTaken = numbers.has(number);
+    if (number < 1 || number > fieldNumberMax || isTaken) {
+      const problem = `field ${clipped(name)} of ${clipped(typeName)} has the number ${number}`;
+      throw new Error(isTaken ? `${problem}, as another one does` : problem);
+    }
     numbers.add(number);
   }
 }
 
-function validateEnum({ value: values }: EnumDescriptorProto, typeName: string): void {
+/** Checks the values of an enum. @throws Error that names the first that is wrong */
+export function validateEnum({ value: values }: EnumDescriptorProto, typeName: string): void {
   if (values.length > membersMax) throw new Error(`${clipped(typeName)} has more than ${membersMax} values`);
   if (values.length === 0) throw new Error(`${clipped(typeName)} has no values`);
   requireDistinct(
@@ -106,7 +110,8 @@ function validateEnum({ value: values }: EnumDescriptorProto, typeName: string):
   );
 }
 
-function requireDistinct(names: readonly string[], owner: string): void {
+/** Checks that the members of a type have names, each its own. @throws Error that names one that has not */
+export function requireDistinct(names: readonly string[], owner: string): void {
   const seen = new Set<string>();
   for (const name of names) {
     requireIdentifier(name);
@@ -115,7 +120,8 @@ function requireDistinct(names: readonly string[], owner: string): void {
   }
 }
 
-function requireIdentifier(name: string): void {
+/** Checks a name. @throws Error for one that is not an identifier of protobuf, or too long */
+export function requireIdentifier(name: string): void {
   if (name.length > nameMax) throw new Error(`a name has more than ${nameMax} characters: ${clipped(name)}`);
   if (!identifier.test(name)) throw new Error(`${JSON.stringify(clipped(name))} is not an identifier of protobuf`);
 }
