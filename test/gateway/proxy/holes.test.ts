@@ -116,7 +116,7 @@ test.each([
   // Without the hole, whatever else has changed.
   set = setOf(whole, other, third, added);
   omitted = new Map();
-  expect(await proxy.reload()).toEqual({ added: ["/added.Service/Get"], removed: [], problems: [] });
+  expect(await proxy.reload()).toEqual({ isChanged: true, added: ["/added.Service/Get"], removed: [], problems: [] });
 });
 
 test("a service that the upstream no longer has is removed, also one that others need the types of", async () => {
