@@ -23,19 +23,3 @@ describe("an acknowledged deletion", () => {
     },
   );
 });
-
-test.runIf(canTrace())("a token that was created is on the disk, and then its file in its folder", () => {
-  using folder = createTempFolder();
-  const main = new URL("../../src/plantstore/cli/main.ts", import.meta.url).pathname;
-  const calls = ["fsync", "fdatasync", "rename", "renameat", "renameat2"];
-  const lines = traceCalls(calls, [main, "token", "create", "ci", "--file", folder.file("tokens")]);
-  const done = lines.flatMap((line) => {
-    const [, call, path] = /(sync|rename)\w*\((?:\d+<|")([^>"]+)/.exec(line) ?? [];
-    return path?.startsWith(folder.path) ? [[call, path]] : [];
-  });
-  expect(done).toEqual([
-    ["sync", folder.file("tokens.lock")],
-    ["rename", folder.file("tokens.lock")],
-    ["sync", folder.path],
-  ]);
-});

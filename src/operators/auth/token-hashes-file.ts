@@ -88,7 +88,7 @@ async function replace(
     return notParsed(`${target} would be larger than the ${tokenHashesFileLimitBytes} bytes that are read`);
   }
   await closing.writeFile(after.value);
-  // No test can tell: the loss of power that empties a file would.
+  // Otherwise, a power cut may leave the new name without its content.
   await closing.sync();
   await rename(replacement, target);
   return parsed(undefined);

@@ -38,6 +38,7 @@ function copySound(backup: string, copy: string): void {
   if (found !== "ok") throw new StoreOpenError(`${backup} is damaged (${String(found).split("\n").at(-1)})`);
   createPrivateFile(copy);
   db.prepare("VACUUM INTO ?").run(copy);
+  // SQLite does not promise to sync it (sqlite.org/lang_vacuum.html).
   syncPath(copy);
 }
 

@@ -10,6 +10,8 @@
  * DISK_FAULT is "fail END N" or "kill END N": the Nth time that this process syncs a file whose name has that end, the
  * sync fails, or the process is killed before it. As on Linux, pages that a sync could not write are clean from then on:
  * the next one succeeds without them, until they are written again.
+ *
+ * If DISK_STEPS is set, the process writes a byte to descriptor 3 before each sync, and waits until it can read one.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -100,10 +102,16 @@ static int fails(const char *path) {
   return 1;
 }
 
+static void wait_for_parent(void) {
+  char byte = 0;
+  if (getenv("DISK_STEPS") != NULL && REAL(write)(3, &byte, 1) == 1 && read(3, &byte, 1) < 0) abort();
+}
+
 static int sync_file(int fd, int (*real)(int)) {
   char path[PATH_MAX];
   struct stat file;
   if (!is_followed(fd, path, &file)) return real(fd);
+  wait_for_parent();
   pthread_mutex_lock(&one_by_one);
   int is_failing = fails(path);
   if (S_ISREG(file.st_mode)) clean(fd, &file, !is_failing);

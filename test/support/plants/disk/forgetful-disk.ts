@@ -1,4 +1,5 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   copyFileSync,
   existsSync,
@@ -11,6 +12,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { Duplex } from "node:stream";
+import { text } from "node:stream/consumers";
 import { compileCache } from "../../process/child-program.ts";
 import { createTempFolder, type TempFolder } from "../../process/temp-folder.ts";
 
@@ -22,6 +25,12 @@ export function canForget(): boolean {
   } catch {
     return false;
   }
+}
+
+/** A file by the number that it keeps when it is renamed. */
+interface NamedFile {
+  readonly inode: string;
+  readonly name: string;
 }
 
 /**
@@ -41,9 +50,8 @@ export class ForgetfulDisk {
     mkdirSync(this.folder);
     mkdirSync(this.#state);
     fill(this.folder);
-    const names = readdirSync(this.folder).map((name) => {
+    const names = this.#seenNames().map(({ inode, name }) => {
       const path = join(this.folder, name);
-      const inode = String(statSync(path).ino);
       copyFileSync(path, join(this.#state, inode));
       linkSync(path, join(this.#state, `${inode}.inode`));
       return `${inode} ${name}\n`;
@@ -57,9 +65,8 @@ export class ForgetfulDisk {
    * @param fault - what happens to one of its syncs, as disk.c has it
    */
   run(args: readonly string[], fault?: string): string {
-    const env = { ...process.env, ...compileCache, LD_PRELOAD: this.#library, DISK_FOLDER: this.folder };
     const { stdout, stderr, error } = spawnSync(process.execPath, args, {
-      env: { ...env, DISK_STATE: this.#state, ...(fault === undefined ? {} : { DISK_FAULT: fault }) },
+      env: { ...this.#environment(), ...(fault === undefined ? {} : { DISK_FAULT: fault }) },
       encoding: "utf8",
     });
     if (error !== undefined) throw error;
@@ -68,20 +75,57 @@ export class ForgetfulDisk {
   }
 
   /**
+   * Runs a program on this Node to its end, and resolves to its exit code and standard error.
+   *
+   * @param onSync - called before each sync of a file or of the folder, while the program waits
+   */
+  async runInSteps(args: readonly string[], onSync: () => void): Promise<{ exitCode: number | null; stderr: string }> {
+    const env = { ...this.#environment(), DISK_STEPS: "on" };
+    const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe", "pipe"] });
+    const closed = once(child, "close");
+    const { 2: errors, 3: steps } = child.stdio;
+    if (errors === null || !(steps instanceof Duplex)) throw new Error("the program has no pipes");
+    const stderr = text(errors);
+    for await (const _ of steps) {
+      onSync();
+      steps.write("\0");
+    }
+    await closed;
+    return { exitCode: child.exitCode, stderr: await stderr };
+  }
+
+  /**
    * The folder as it is after a loss of power.
    *
    * @param written - the ends of the names of files that the kernel has written in time, although nobody has synced them
+   * @param names - which names there are: those of the last sync of the folder, or those that the programs see
    */
-  losePower(written: readonly string[]): string {
+  losePower(written: readonly string[], names: "synced" | "seen" = "synced"): string {
     const after = mkdtempSync(this.#all.file("after-"));
-    for (const line of readFileSync(join(this.#state, "names"), "utf8").split("\n").slice(0, -1)) {
-      const [, inode = "", name = ""] = /^(\d+) (.*)$/.exec(line) ?? [];
+    for (const { inode, name } of names === "seen" ? this.#seenNames() : this.#syncedNames()) {
       const isWritten = written.some((end) => name.endsWith(end));
       const content = join(this.#state, isWritten ? `${inode}.inode` : inode);
       if (existsSync(content)) copyFileSync(content, join(after, name));
       else writeFileSync(join(after, name), "");
     }
     return after;
+  }
+
+  #environment(): NodeJS.ProcessEnv {
+    const disk = { LD_PRELOAD: this.#library, DISK_FOLDER: this.folder, DISK_STATE: this.#state };
+    return { ...process.env, ...compileCache, ...disk };
+  }
+
+  #syncedNames(): NamedFile[] {
+    const lines = readFileSync(join(this.#state, "names"), "utf8").split("\n").slice(0, -1);
+    return lines.map((line) => {
+      const [, inode = "", name = ""] = /^(\d+) (.*)$/.exec(line) ?? [];
+      return { inode, name };
+    });
+  }
+
+  #seenNames(): NamedFile[] {
+    return readdirSync(this.folder).map((name) => ({ inode: String(statSync(join(this.folder, name)).ino), name }));
   }
 
   [Symbol.dispose](): void {
