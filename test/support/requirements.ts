@@ -48,6 +48,7 @@ export const requirements = {
   // Debian keeps these where only root's PATH leads.
   pgbouncer: { found: "command -v pgbouncer || [ -x /usr/sbin/pgbouncer ]", debian: "pgbouncer" },
   haproxy: { found: "command -v haproxy || [ -x /usr/sbin/haproxy ]", debian: "haproxy" },
+  nginx: { found: "command -v nginx || [ -x /usr/sbin/nginx ]", debian: "nginx-light" },
   ip: { found: "command -v ip || [ -x /usr/sbin/ip ]", debian: "iproute2" },
   patroni: { found: "command -v patroni", debian: "patroni" },
   etcd: { found: "command -v etcd", debian: "etcd-server" },

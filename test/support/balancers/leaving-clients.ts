@@ -1,0 +1,87 @@
+import { connect as connectHttp2, constants } from "node:http2";
+import { connect } from "node:net";
+import type { HttpVersion } from "../carriers/exchange.ts";
+import { within } from "../deadline.ts";
+
+/** A request of clients that leave before its response is complete. */
+export interface LeftRequest {
+  readonly httpMethod: "DELETE" | "GET" | "POST";
+  readonly path: string;
+  readonly header: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}
+
+/** Clients that have sent a request each, and take no more of its response than the first bytes. */
+export interface LeavingClients extends Disposable {
+  /** Resolves once each has the beginning of its response. */
+  begun(): Promise<unknown>;
+  /** Has all leave: over HTTP/1.1 half of them by FIN and half by RST, over HTTP/2 by CANCEL and by closing the connection. */
+  leave(): void;
+}
+
+/** Sends requests, half of them in each of the ways in which clients leave. */
+export function openLeavingClients(
+  version: HttpVersion,
+  port: number,
+  requests: readonly LeftRequest[],
+): LeavingClients {
+  const halves = [requests.slice(0, requests.length / 2), requests.slice(requests.length / 2)];
+  const clients =
+    version === "1.1"
+      ? halves.flatMap((half, at) => half.map((request) => openHttp1(port, request, at === 0)))
+      : halves.map((half, at) => openHttp2(port, half, at === 0));
+  const leave = (): void => {
+    for (const client of clients) client.leave();
+  };
+  return {
+    begun: () => within(Promise.all(clients.map((client) => client.begun)), "the beginning of all responses"),
+    leave,
+    [Symbol.dispose]: leave,
+  };
+}
+
+interface LeavingClient {
+  readonly begun: Promise<unknown>;
+  leave(): void;
+}
+
+function openHttp1(port: number, { httpMethod, path, header, body }: LeftRequest, resets: boolean): LeavingClient {
+  const { promise: begun, resolve } = Promise.withResolvers<void>();
+  const socket = connect(port, "127.0.0.1");
+  // Nobody reads it further, so that what comes next fills the buffers on its way.
+  socket.once("data", () => {
+    socket.pause();
+    resolve();
+  });
+  socket.on("error", () => undefined);
+  const length = body === undefined ? {} : { "content-length": String(body.byteLength) };
+  const lines = Object.entries({ host: `127.0.0.1:${port}`, ...header, ...length }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
+  socket.write(`${httpMethod} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`);
+  if (body !== undefined) socket.write(body);
+  return { begun, leave: () => (resets ? socket.resetAndDestroy() : socket.destroy()) };
+}
+
+function openHttp2(port: number, requests: readonly LeftRequest[], cancels: boolean): LeavingClient {
+  const session = connectHttp2(`http://127.0.0.1:${port}`).on("error", () => undefined);
+  const streams = requests.map(({ httpMethod, path, header, body }) => {
+    const stream = session.request(
+      { ":method": httpMethod, ":path": path, ...header },
+      { endStream: body === undefined },
+    );
+    stream.on("error", () => undefined);
+    if (body !== undefined) stream.end(body);
+    return stream;
+  });
+  const begun = streams.map((stream) => new Promise<void>((resolve) => stream.once("response", () => resolve())));
+  return {
+    begun: Promise.all(begun),
+    leave: () => {
+      if (!cancels) return session.destroy();
+      for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
+      // Once they are reset.
+      session.close();
+    },
+  };
+}
