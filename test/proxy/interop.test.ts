@@ -14,7 +14,7 @@ import { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } fr
 import { createProxy, type ProxyGateway } from "../../src/gateway/create-proxy.ts";
 import { readReflection } from "../../src/gateway/proxy/read-reflection.ts";
 import { collect } from "../support/collect.ts";
-import { within } from "../support/deadline.ts";
+import { waitLimitMs, within } from "../support/deadline.ts";
 import { buildGo, type GrpcServerProcess, startGrpcProgram } from "../support/gateway/grpc-programs.ts";
 import { buildLimitMs, buildStep } from "../support/process/build-step.ts";
 
@@ -66,6 +66,20 @@ test(
     ]);
   },
   buildLimitMs,
+);
+
+test(
+  "none of 20,000 concurrent calls to a server with 100 streams on a connection fails",
+  { timeout: buildLimitMs },
+  async () => {
+    await using limited = await startGrpcProgram({ ...(await buildGo("interop")), args: ["-streams", "100"] });
+    await using transport = createGrpcTransport({ baseUrl: limited.address });
+    const method = methodOf("EmptyCall");
+    if (method.methodKind !== "unary") throw new Error("EmptyCall is no unary method");
+    const calls = Array.from({ length: 20_000 }, () => transport.unary(method, undefined, undefined, undefined, {}));
+    const outcomes = await within(Promise.allSettled(calls), "20,000 calls", 4 * waitLimitMs);
+    expect(outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [String(outcome.reason)] : []))).toEqual([]);
+  },
 );
 
 const ways: readonly { readonly way: string; readonly options: () => GrpcTransportOptions }[] = [

@@ -1,7 +1,9 @@
-// The server of gRPC's interop tests, as grpc-go has it, with reflection. It prints its port.
+// The server of gRPC's interop tests, as grpc-go has it, with reflection. It prints its port. With `-streams 100`, a
+// connection may have as many calls at the same time.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"log"
 	"net"
@@ -15,12 +17,14 @@ import (
 )
 
 func main() {
+	streams := flag.Uint("streams", 0, "MAX_CONCURRENT_STREAMS; 0 for no limit")
+	flag.Parse()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
-	server := grpc.NewServer()
+	server := grpc.NewServer(grpc.MaxConcurrentStreams(uint32(*streams)))
 	grpc_testing.RegisterTestServiceServer(server, interop.NewTestServer())
 	reflection.Register(server)
 	log.Fatal(server.Serve(listener))
