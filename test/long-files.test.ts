@@ -1,0 +1,30 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { projectFolder } from "./support/process/child-program.ts";
+
+// The linter holds every file to 400 lines. Its configuration lists the exceptions by name, and here they must still be
+// needed, or the list would only grow.
+
+const linesMax = 400;
+
+interface Override {
+  readonly files: readonly string[];
+  readonly rules: { readonly "max-lines"?: "off" | readonly ["error", number] };
+}
+
+// The configuration has comments.
+const text = readFileSync(join(projectFolder, ".oxlintrc.json"), "utf8").replaceAll(/^ *\/\/.*$/gm, "");
+const config: { readonly rules: Override["rules"]; readonly overrides: readonly Override[] } = JSON.parse(text);
+const exceptions = config.overrides
+  .filter(({ rules }) => rules["max-lines"] !== undefined)
+  .flatMap(({ files }) => files);
+
+test(`files have at most ${linesMax} lines`, () => {
+  expect(config.rules["max-lines"]).toEqual(["error", linesMax]);
+});
+
+test.each(exceptions)("%s is there, and still longer than others may be", (file) => {
+  expect(existsSync(join(projectFolder, file))).toBe(true);
+  expect(readFileSync(join(projectFolder, file), "utf8").split("\n").length - 1).toBeGreaterThan(linesMax);
+});

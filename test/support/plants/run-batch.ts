@@ -1,0 +1,61 @@
+import { ConnectError } from "@connectrpc/connect";
+import type { PendingDelete } from "../../../src/plantstore/plants/delete-queue.ts";
+import {
+  runBatch as runBatchAt,
+  type RunBatchOptions,
+} from "../../../src/plantstore/plants/postgres/delete/run-batch.ts";
+import { Session } from "../../../src/plantstore/plants/postgres/server/session.ts";
+import { deleteCall } from "./delete-call.ts";
+import { runSql } from "./postgres-server.ts";
+import { schemaOf } from "./schema-of.ts";
+import { oneServer } from "../../../src/plantstore/plants/postgres/delete/one-server.ts";
+
+/** Runs a batch on one server. */
+export function runBatchWith(
+  session: Session,
+  pending: readonly PendingDelete[],
+  options: Omit<RunBatchOptions, "placement">,
+): ReturnType<typeof runBatchAt> {
+  return runBatchAt(session, pending, { ...options, placement: oneServer(schemaOf(session)) });
+}
+
+/** Runs a batch of which nothing is set aside. */
+export function runBatch(session: Session, pending: readonly PendingDelete[]): ReturnType<typeof runBatchAt> {
+  return runBatchWith(session, pending, { setAside: failToSetAside });
+}
+
+/** Nothing is to be set aside. */
+export function failToSetAside({ id }: PendingDelete): never {
+  throw new Error(`plant ${id} was set aside`);
+}
+
+/** Callers that ignore their outcome. */
+export function callersOf(...ids: readonly bigint[]): PendingDelete[] {
+  return ids.map((id) => ({ id, call: deleteCall(), resolve: () => {}, reject: () => {} }));
+}
+
+/** A caller with an idempotency key that ignores its outcome. */
+export function callerWith(id: bigint, idempotencyKey: string): PendingDelete {
+  return { id, call: deleteCall({ idempotencyKey }), resolve: () => {}, reject: () => {} };
+}
+
+/** Callers, and what each was told first: only that counts. */
+export function listenersOf(...ids: readonly bigint[]): {
+  readonly taken: PendingDelete[];
+  readonly answers: unknown[];
+} {
+  const answers: unknown[] = ids.map(() => undefined);
+  const answer = (i: number, outcome: unknown): void => void (answers[i] ??= outcome);
+  const taken = ids.map((id, i) => ({
+    id,
+    call: deleteCall(),
+    resolve: (deleted: boolean) => answer(i, deleted),
+    reject: (reason: unknown) => answer(i, ConnectError.from(reason).rawMessage),
+  }));
+  return { taken, answers };
+}
+
+/** The ids of the plants that are in a database. */
+export async function plantsOf(url: string): Promise<unknown[]> {
+  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => id);
+}
