@@ -6,6 +6,8 @@ import { sourceFiles } from "./support/source-files.ts";
 const root = resolve(import.meta.dirname, "..");
 const source = join(root, "src");
 
+const inGateway = (room: string): string => `gateway/${room}`;
+
 /** A room, or a part of the gateway, and the rooms it may import. A `gen` folder is open to all that list it. */
 const arrows: readonly { readonly from: string; readonly to: readonly string[] }[] = [
   {
@@ -21,7 +23,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
       "plantstore/gen",
       ...["auth", "inputs", "operations"].map((room) => `operators/${room}`),
       "gateway",
-      ...["docs-page", "health", "metrics", "opentelemetry", "options", "reflection"].map((room) => `gateway/${room}`),
+      ...["docs-page", "health", "http-engine", "metrics", "opentelemetry", "options", "reflection"].map(inGateway),
     ],
   },
   { from: "plantstore/plants", to: ["plantstore/service", "gateway/options"] },
@@ -44,17 +46,22 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
       "carriers",
       "carriers/sockets",
       "fetch",
-      "http-engine",
       "node",
       "openapi",
       "protocols",
-      "proxy",
-      "service-config",
       "trusted-proxies",
       "rest",
-      "upstreams",
       "zlib",
     ].map((room) => `gateway/${room}`),
+  },
+  {
+    from: "gateway/create-proxy.ts",
+    to: [
+      "gateway",
+      ...["calls", "carriers/sockets", "http-engine", "protocols", "proxy", "service-config", "upstreams"].map(
+        inGateway,
+      ),
+    ],
   },
   {
     from: "gateway/calls",
@@ -102,7 +109,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
     from: "gateway/command",
     to: [
       "gateway",
-      ...["check", "docs-page", "health", "metrics", "rest", "upstreams"].map((room) => `gateway/${room}`),
+      ...["check", "create-proxy.ts", "docs-page", "health", "metrics", "rest", "upstreams"].map(inGateway),
     ],
   },
   { from: "gateway/service-config", to: ["gateway/rest"] },
@@ -127,6 +134,8 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
 /** Files that rooms are entered by besides their indexes. */
 const entries: readonly string[] = [
   "gateway/create-proxy.ts",
+  // By the proxy, which is another way to assemble a gateway.
+  "gateway/create-gateway.ts",
   // Before everything else is loaded.
   "plantstore/server/begin-storage.ts",
   "plantstore/plants/sqlite/storage-thread.ts",
@@ -279,7 +288,7 @@ test.each(["index.ts", "fetch/entry.ts"])("gateway/%s loads nothing of what has 
   expect(files.size).toBeGreaterThan(50);
   expect(
     [...files].filter((file) =>
-      /^gateway\/(check|client|command|conventions|docs-page|gen\/grpc|health|http2\/client|metrics|opentelemetry|proxy|reflection|service-config|upstreams)\//.test(
+      /^gateway\/(check|client|command|conventions|docs-page|gen\/grpc|health|http-engine|http1|http2|metrics|opentelemetry|proxy|reflection|service-config|upstreams)\//.test(
         file,
       ),
     ),

@@ -24,14 +24,13 @@ import {
 } from "./carriers/sockets/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
-import { createHttpEngine } from "./http-engine/index.ts";
 import {
   createNodeHandler,
   type NodeHandler,
   type NodeHandlerOptions,
   type NodeServerResponse,
 } from "./node-handler.ts";
-import { continueWhenRead } from "./node/index.ts";
+import { continueWhenRead, nodeEngine } from "./node/index.ts";
 import { type OptionNames, refuseUnknownOptions } from "./options/index.ts";
 import { createTrustedProxies, trustedProxiesNames, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
 import { brotli, gzip, zstd } from "./zlib/index.ts";
@@ -51,8 +50,8 @@ export interface GatewayOptions extends ServingOptions {
   /** The proxies that are trusted to name their clients, in header fields or by the PROXY protocol. Default none. */
   readonly trustedProxies?: TrustedProxiesOptions;
   /**
-   * The HTTP that {@link Gateway.listen} serves; {@link Gateway.handler} and `fetch` do without. Default the gateway's
-   * own.
+   * The HTTP that {@link Gateway.listen} serves; {@link Gateway.handler} and `fetch` do without. Default node:http and
+   * node:http2. `createHttpEngine()` of `@plantstore/gateway/http-engine` takes less CPU and refuses more.
    */
   readonly engine?: HttpEngine;
 }
@@ -137,7 +136,7 @@ export function createNodeServer(
 export function assembleGateway(server: Server, options: NodeHandlerOptions & Pick<GatewayOptions, "engine">): Gateway {
   const { limits, report, trustedProxies } = server;
   const listener = new Listener({
-    engine: options.engine ?? createHttpEngine(),
+    engine: options.engine ?? nodeEngine,
     limits,
     report,
     trustedProxies,

@@ -1,6 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ConnectError, ConnectRouter } from "@connectrpc/connect";
 import { createFaultReporter, type FaultReporter, type Routes, type Server } from "./calls/index.ts";
+import type { HttpEngine } from "./carriers/sockets/index.ts";
 import {
   assembleGateway,
   compileNodeRoutes,
@@ -9,6 +10,7 @@ import {
   gatewayOptionNames,
   type GatewayOptions,
 } from "./create-gateway.ts";
+import { createHttpEngine } from "./http-engine/index.ts";
 import { type OptionNames, refuseUnknownOptions, required } from "./options/index.ts";
 import { createMethodCodecs, type UnaryRpc } from "./protocols/index.ts";
 import {
@@ -45,10 +47,12 @@ export {
 } from "./upstreams/index.ts";
 
 /** Options of {@link createProxy}: those of a gateway, whose handlers are the upstreams'. */
-export interface ProxyOptions extends Omit<GatewayOptions, "routes"> {
+export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> {
   readonly upstreams: readonly ProxiedUpstream[];
   /** Registers services that this process serves itself, such as its health. */
   readonly routes?: GatewayOptions["routes"];
+  /** The HTTP that `listen` serves. Default the engine of `@plantstore/gateway/http-engine`. */
+  readonly engine?: HttpEngine;
   /**
    * Called after each reload that has changed something, found problems, or found that those of the last one are gone,
    * also of those that nobody has asked for.
@@ -138,7 +142,7 @@ function openProxy(
   options: ProxyOptions,
 ): ProxyGateway {
   const stops = upstreams.map((upstream) => upstream.watchDescriptors(() => void table.reload()));
-  const gateway = assembleGateway(server, options);
+  const gateway = assembleGateway(server, { engine: createHttpEngine(), ...options });
   const end = async (endGateway: () => Promise<void>): Promise<void> => {
     table.close();
     for (const stop of stops) stop();

@@ -5,7 +5,7 @@ import http2 from "node:http2";
 import https from "node:https";
 import type { Server } from "node:net";
 import type { TlsOptions } from "node:tls";
-import { createGateway } from "../../src/gateway/index.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { conformanceService } from "./conformance-service.ts";
 import { HTTPVersion } from "./gen/connectrpc/conformance/v1/config_pb.ts";
 import {
@@ -22,7 +22,7 @@ import {
 // response on stdout says where it is, SIGTERM ends it. Both messages follow their length in four bytes.
 
 const request = fromBinary(ServerCompatRequestSchema, await readDelimited(process.stdin));
-const gateway = createGateway({
+const gateway = createTestGateway({
   routes: (router) => router.service(ConformanceService, conformanceService),
   // The suite asks for its own request back, packed in an Any.
   jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },

@@ -3,7 +3,8 @@ import { subscribe } from "node:diagnostics_channel";
 import { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type AdmitRequest, createGateway, type Gateway } from "../../src/gateway/index.ts";
+import type { AdmitRequest, Gateway } from "../../src/gateway/index.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { collectGarbage } from "../support/carriers/held-bytes.ts";
 import type { Answers, Question } from "../support/costs/measured-server.ts";
 import { startKitchenSink } from "../support/gateway/kitchen-sink.ts";
@@ -50,7 +51,7 @@ const plantsOverTls = await startPlantServer({ tls: createCertificate("plants") 
 const kitchenSink = await startKitchenSink({ jsonOptions: {} });
 const service = GreenhouseService.typeName;
 function createGreenhouse(fields: "x-forwarded" | "forwarded"): Gateway {
-  return createGateway({
+  return createTestGateway({
     routes: (router) =>
       router.service(GreenhouseService, {
         getReading: async () => {

@@ -12,7 +12,8 @@ import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { createGrpcTransport } from "../../src/gateway/client/entry.ts";
 import { createProxy } from "../../src/gateway/create-proxy.ts";
 import { createFetchGateway } from "../../src/gateway/fetch/entry.ts";
-import { createGateway, type GatewayOptions, parseHttpRules } from "../../src/gateway/index.ts";
+import { type GatewayOptions, parseHttpRules } from "../../src/gateway/index.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { KitchenSink, SinkSchema } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import type { HttpAnswer, HttpRequest } from "../support/carriers/exchange.ts";
 import { exchangeFetch } from "../support/carriers/fetch.ts";
@@ -84,7 +85,7 @@ async function askAll(ask: (request: HttpRequest) => Promise<HttpAnswer>): Promi
 }
 
 async function askGateway(options: GatewayOptions): Promise<readonly unknown[]> {
-  const gateway = createGateway(options);
+  const gateway = createTestGateway(options);
   const address = await gateway.listen();
   const answers = await askAll((request) => exchange(address, "2", request));
   await gateway.close();
@@ -92,7 +93,7 @@ async function askGateway(options: GatewayOptions): Promise<readonly unknown[]> 
 }
 
 async function askProxy(codegen: boolean): Promise<readonly unknown[]> {
-  const upstream = createGateway({ routes: sinkRoutes(), codegen: false });
+  const upstream = createTestGateway({ routes: sinkRoutes(), codegen: false });
   const { port } = await upstream.listen();
   const proxy = await createProxy({
     upstreams: [{ upstream: `http://127.0.0.1:${port}`, descriptors: descriptorSetOf(KitchenSink.file) }],
@@ -106,7 +107,7 @@ async function askProxy(codegen: boolean): Promise<readonly unknown[]> {
 }
 
 async function callByTransport(codegen: boolean): Promise<string> {
-  const upstream = createGateway({ routes: sinkRoutes(), codegen: false });
+  const upstream = createTestGateway({ routes: sinkRoutes(), codegen: false });
   const { port } = await upstream.listen();
   await using transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}`, codegen });
   const { message } = await transport.unary(freshCreate(), undefined, undefined, undefined, { ...sink });

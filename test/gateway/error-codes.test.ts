@@ -9,7 +9,8 @@ import { requireOwnDescriptors } from "../../src/gateway/calls/own-descriptors.t
 import { createHttp1Server } from "../../src/gateway/http-engine/http1-server.ts";
 import { BacklogBudget, defaultLimits } from "../../src/gateway/carriers/index.ts";
 import { createUpstream, type Upstream } from "../../src/gateway/client/index.ts";
-import { createGateway, errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../../src/gateway/index.ts";
+import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../../src/gateway/index.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { HealthCheckRequestSchema } from "../../src/gateway/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../../src/gateway/health/index.ts";
 import { takeWindow } from "../../src/gateway/zlib/window-budget.ts";
@@ -119,7 +120,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_ANSWER_FAILED: { sent: water("{}"), options: { interceptors: [noFields] } },
   ERR_CALLBACK_FAILED: { sent: water("{}"), options: { onRequest: fails } },
   ERR_CONNECTION_FAILED: codeOfBrokenConnection,
-  ERR_HTTP_RULES: () => codeOfThrown(() => createGateway({ routes: () => {}, requestPathPrefix: "api" })),
+  ERR_HTTP_RULES: () => codeOfThrown(() => createTestGateway({ routes: () => {}, requestPathPrefix: "api" })),
   ERR_DESCRIPTORS: () => {
     const { file } = GreenhouseService;
     const proto: typeof file.proto = Object.setPrototypeOf({ ...file.proto }, {});
@@ -127,7 +128,8 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
       requireOwnDescriptors([{ ...GreenhouseService, file: { ...file, proto } }], undefined, undefined),
     );
   },
-  ERR_OPTIONS: () => codeOfThrown(() => createGateway({ routes: () => {}, trustedProxies: { addresses: ["here"] } })),
+  ERR_OPTIONS: () =>
+    codeOfThrown(() => createTestGateway({ routes: () => {}, trustedProxies: { addresses: ["here"] } })),
   ERR_HEADER_FIELD: codeOfWrongField,
 };
 
@@ -203,7 +205,7 @@ function codeOfThrown(run: () => unknown): unknown {
 /** A program that reads the body, and then hands the request on. */
 async function codeOfReadBody(): Promise<unknown> {
   const { options, codes } = collecting();
-  const gateway = createGateway({ routes: (router) => router.service(GreenhouseService, {}), ...options });
+  const gateway = createTestGateway({ routes: (router) => router.service(GreenhouseService, {}), ...options });
   const server = createServer((request, response) => {
     request.resume().on("end", () => gateway.handler(request, response));
   });

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGateway, type Gateway } from "../../src/gateway/index.ts";
+import type { Gateway } from "../../src/gateway/index.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { PlantService } from "../gen/plantstore/v1/plant_service_pb.ts";
 import type { Address, Field, HttpAnswer } from "../support/carriers/exchange.ts";
 import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
@@ -80,7 +81,7 @@ describe("what the guide says of DELETE /plants/{id}", () => {
   };
 
   beforeAll(async () => {
-    gateway = createGateway({ routes });
+    gateway = createTestGateway({ routes });
     address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   });
   afterAll(() => gateway.close());

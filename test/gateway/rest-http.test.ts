@@ -9,7 +9,7 @@ import {
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../src/gateway/health/index.ts";
-import { createGateway } from "../../src/gateway/index.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import type { Field, HttpAnswer, HttpRequest, HttpVersion } from "../support/carriers/exchange.ts";
 import { exchangeFetch } from "../support/carriers/fetch.ts";
 import { openHttp1 } from "../support/carriers/http1-connection.ts";
@@ -38,7 +38,7 @@ afterAll(async () => {
 
 // A handler that has more to say than its message, under a prefix.
 async function startTalking(): Promise<TestGateway> {
-  const talkative = createGateway({
+  const talkative = createTestGateway({
     requestPathPrefix: "/api",
     routes: (router) =>
       router.rpc(Health.method.check, ({ service }, { responseHeader, responseTrailer }) => {
@@ -87,7 +87,7 @@ test.each([
     problem: "has a method that no parser of HTTP/1.1 lets through",
   },
 ])("a gateway is not made with $why", ({ options, problem }) => {
-  expect(() => createGateway({ routes: checkRoutes, ...options })).toThrow(problem);
+  expect(() => createTestGateway({ routes: checkRoutes, ...options })).toThrow(problem);
 });
 
 const codings = [

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createGateway } from "../../src/gateway/index.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
 import { StreamService } from "../gen/streams/v1/stream_service_pb.ts";
 import { createIssuedCertificate } from "../support/carriers/certificate.ts";
@@ -120,7 +120,7 @@ async function callFor(
 
 /** Starts a gateway with the stream service on a free port of loopback. Dispose of it with `await using`. */
 async function startStreamServer(): Promise<{ readonly address: Address } & AsyncDisposable> {
-  const gateway = createGateway({
+  const gateway = createTestGateway({
     routes: (router) =>
       router.service(StreamService, { echo: (pieces) => pieces, count: ({ pieces }) => countTo(pieces) }),
   });

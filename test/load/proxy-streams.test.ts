@@ -4,7 +4,7 @@ import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../src/gateway/client/index.ts";
-import { createGateway } from "../../src/gateway/index.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { waitLimitMs, within } from "../support/deadline.ts";
 import { descriptorSetOf } from "../support/gateway/descriptor-set.ts";
 import { projectFolder } from "../support/process/child-program.ts";
@@ -17,7 +17,7 @@ test(
   `a GET next to ${streamCount} open streams through the command proxy succeeds`,
   { timeout: 10 * waitLimitMs },
   async () => {
-    const upstream = createGateway({
+    const upstream = createTestGateway({
       routes: (router) => {
         router.service(GreenhouseService, {
           getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }),

@@ -7,6 +7,7 @@ import * as grpcClient from "../../src/gateway/client/entry.ts";
 import * as proxy from "../../src/gateway/create-proxy.ts";
 import * as restClient from "../../src/gateway/rest-client/index.ts";
 import * as docsPage from "../../src/gateway/docs-page/index.ts";
+import * as httpEngine from "../../src/gateway/http-engine/index.ts";
 import * as overFetch from "../../src/gateway/fetch/entry.ts";
 import * as health from "../../src/gateway/health/index.ts";
 import * as gateway from "../../src/gateway/index.ts";
@@ -120,6 +121,7 @@ test.each([
   { subpath: "@plantstore/gateway/docs-page", source: docsPage },
   { subpath: "@plantstore/gateway/fetch", source: overFetch },
   { subpath: "@plantstore/gateway/health", source: health },
+  { subpath: "@plantstore/gateway/http-engine", source: httpEngine },
   { subpath: "@plantstore/gateway/metrics", source: metrics },
   { subpath: "@plantstore/gateway/client", source: grpcClient },
   { subpath: "@plantstore/gateway/opentelemetry", source: opentelemetry },

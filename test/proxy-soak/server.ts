@@ -1,6 +1,6 @@
 import { openSync, writeSync } from "node:fs";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { createGateway } from "../../src/gateway/index.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // An upstream of the soak: `node test/proxy-soak/server.ts PORT FILE`. It answers with what it was given, and before that
@@ -16,6 +16,6 @@ const implementation: Partial<ServiceImpl<typeof KitchenSink>> = {
   },
 };
 
-const gateway = createGateway({ routes: (router) => router.service(KitchenSink, implementation) });
+const gateway = createTestGateway({ routes: (router) => router.service(KitchenSink, implementation) });
 const address = await gateway.listen({ host: "127.0.0.1", port: Number(port) });
 process.stdout.write(`${address.port}\n`);

@@ -1,7 +1,8 @@
 import { createServer } from "node:http";
 import { expect, test } from "vitest";
 import { createHttp1, createHttp2 } from "../../conformance/runner/index.ts";
-import { createGateway, type Gateway, type GatewayOptions } from "../../src/gateway/index.ts";
+import type { Gateway, GatewayOptions } from "../../src/gateway/index.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { isSayable } from "../support/carriers/fetch.ts";
 import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { allCases, byHand } from "../support/transcoding/all-cases.ts";
@@ -10,7 +11,7 @@ import { failures } from "../support/transcoding/failures.ts";
 import { overFetch } from "./over-fetch.ts";
 
 async function listen(options: Partial<GatewayOptions> = {}): Promise<Gateway & { readonly url: URL }> {
-  const gateway = createGateway({ ...echoOptions, ...options });
+  const gateway = createTestGateway({ ...echoOptions, ...options });
   const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
   return Object.assign(gateway, { url: new URL(`http://127.0.0.1:${port}`) });
 }
@@ -34,7 +35,7 @@ test("a gateway that generates no code keeps the transcoding suite", async () =>
 });
 
 test("the gateway keeps the transcoding suite mounted in a server of node:http", async () => {
-  const server = createServer(createGateway(echoOptions).handler);
+  const server = createServer(createTestGateway(echoOptions).handler);
   // Node's parser refuses methods that it does not know.
   const url = new URL(await listenOnLoopback(server));
   expect(await failures(byHand, createHttp1(url))).toEqual([]);
@@ -52,5 +53,5 @@ test("the gateway keeps the whole transcoding suite over Fetch", async () => {
     });
   });
   expect(sayable.length).toBeGreaterThan(1500);
-  expect(await failures(sayable, overFetch(createGateway(echoOptions).fetch))).toEqual([]);
+  expect(await failures(sayable, overFetch(createTestGateway(echoOptions).fetch))).toEqual([]);
 });

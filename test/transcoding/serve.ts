@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { createGateway } from "../../src/gateway/index.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { echoOptions } from "../support/transcoding/echo-backend.ts";
 
 // `node test/transcoding/serve.ts PORT own|mounted|fetch`: the echo contract behind this project's gateway, on its own
@@ -8,7 +8,7 @@ import { echoOptions } from "../support/transcoding/echo-backend.ts";
 
 const [port, way] = process.argv.slice(2);
 const address = { host: "127.0.0.1", port: Number(port) };
-const gateway = createGateway(echoOptions);
+const gateway = createTestGateway(echoOptions);
 
 if (way === "own") await gateway.listen(address);
 if (way === "mounted") createServer(gateway.handler).listen(address);

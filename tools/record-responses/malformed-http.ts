@@ -1,4 +1,5 @@
 import { createGateway } from "../../src/gateway/index.ts";
+import { createHttpEngine } from "../../src/gateway/http-engine/index.ts";
 import { type Address, type Field } from "../../test/support/carriers/exchange.ts";
 import { openHttp1 } from "../../test/support/carriers/http1-connection.ts";
 import { Dice } from "../../test/support/dice.ts";
@@ -12,7 +13,7 @@ const requests = 200;
 
 /** Sends requests that are malformed as HTTP to the gateway's own servers. @returns the records, by HTTP version */
 export async function recordMalformedHttp(): Promise<Readonly<Record<"http1" | "http2", string>>> {
-  const gateway = createGateway({ ...streamingOptions, onFault: () => {} });
+  const gateway = createGateway({ engine: createHttpEngine(), ...streamingOptions, onFault: () => {} });
   const address = await gateway.listen({ host: "127.0.0.1" });
   const records = { http1: await recordAll(address, recordHttp1), http2: await recordAll(address, recordHttp2) };
   await gateway.close();

@@ -2,6 +2,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy } from "../../src/gateway/create-proxy.ts";
 import { createGateway, errorCodeOf, type Gateway, type GatewayOptions } from "../../src/gateway/index.ts";
+import { createHttpEngine } from "../../src/gateway/http-engine/index.ts";
 import { corpusGroups, toRequest } from "../../test/gateway/corpus/asking.ts";
 import { sideBySideOptions } from "../../test/gateway/beside/side-by-side.ts";
 import { unaryCallTable } from "../../test/gateway/beside/unary-calls.ts";
@@ -54,12 +55,12 @@ export const requestSets: readonly { readonly name: string; readonly open: () =>
 
 async function openSet(options: GatewayOptions, requests: readonly NamedRequest[]): Promise<OpenRequestSet> {
   const { hooks, takeEvents } = recordHooks();
-  const gateway = createGateway({ ...options, ...hooks });
+  const gateway = createGateway({ engine: createHttpEngine(), ...options, ...hooks });
   return { gateway, requests, takeEvents, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
 async function openProxied(requests: readonly NamedRequest[]): Promise<OpenRequestSet> {
-  const backend = createGateway({ ...streamingOptions, onFault: () => {} });
+  const backend = createGateway({ engine: createHttpEngine(), ...streamingOptions, onFault: () => {} });
   const { address, port } = await backend.listen({ host: "127.0.0.1" });
   const { hooks, takeEvents } = recordHooks();
   const upstream = `http://${address}:${port}`;

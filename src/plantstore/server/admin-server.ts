@@ -1,6 +1,7 @@
 import { type BoundAddress, createGateway } from "@plantstore/gateway";
 import type { Log } from "@plantstore/operators/operations";
 import type { MetricFamily } from "@plantstore/gateway/metrics";
+import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
 import type { AdminAddress } from "./setting-readers.ts";
 
 /**
@@ -13,10 +14,15 @@ export async function serveMetrics(
   at: AdminAddress,
   collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>,
   log: Pick<Log, "info">,
+  httpEngine?: HttpEngineName,
 ): Promise<BoundAddress & AsyncDisposable> {
   // Loaded on demand, so that a server without metrics does not pay for it.
   const { createMetricsEndpoint } = await import("@plantstore/gateway/metrics");
-  const admin = createGateway({ routes: () => {}, endpoints: [createMetricsEndpoint(collect)] });
+  const admin = createGateway({
+    routes: () => {},
+    endpoints: [createMetricsEndpoint(collect)],
+    ...httpEngineOf(httpEngine),
+  });
   const bound = await admin.listen(at).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new Error(`PLANTSTORE_ADMIN_ADDRESS cannot be listened on: ${reason}`, { cause });

@@ -32,6 +32,7 @@ import { auditOf, rememberPlantId } from "./audit.ts";
 import { limitRates } from "./limit-rates.ts";
 import { isLoopback } from "@plantstore/operators/inputs";
 import { describePlantStore } from "./describe-plant-store.ts";
+import { httpEngineOf } from "./http-engine.ts";
 import { plantServerOptionNames, type PlantServerOptions } from "./plant-server-options.ts";
 
 /** A plant server: all protocols on one port. */
@@ -97,6 +98,7 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
     interceptors: [...plants.interceptors, ...hooks.interceptors],
     admit: limitRates(plants.admit, options),
     ...placeServer(options, readiness, resource),
+    ...httpEngineOf(options.httpEngine),
     onFault: (err, what, request, errorCode) => {
       log.error({ errorCode, requestId: request?.requestId, procedure: request?.procedure, err }, what);
     },

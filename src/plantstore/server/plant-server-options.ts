@@ -19,6 +19,7 @@ type GivenSettings = Pick<
   | "ratePerAddress"
   | "requestIdAnswers"
   | "probeLines"
+  | "httpEngine"
   | "jwtIssuers"
   | "providerScopes"
   | "drainDelayMs"
@@ -71,6 +72,7 @@ export const plantServerOptionNames: OptionNames<PlantServerOptions> = {
   ratePerAddress: true,
   requestIdAnswers: true,
   probeLines: true,
+  httpEngine: true,
   jwtIssuers: true,
   providerScopes: true,
   drainDelayMs: true,

@@ -3,6 +3,7 @@ import { type LogLevel, logLevels, type RequestIdAnswers } from "@plantstore/ope
 import type { PostgresLocation } from "../plants/index.ts";
 import { type Database, readDatabaseUrl, readDatabaseUrlFile, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
+import type { HttpEngineName } from "./http-engine.ts";
 import {
   type AdminAddress,
   oneOf,
@@ -25,6 +26,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly workers: number;
   readonly maxConnectionAgeMs: number | undefined;
   readonly maxConnectionAgeGraceMs: number | undefined;
+  readonly httpEngine: HttpEngineName;
   /** Where plants are stored, by `DATABASE_URL`, or without it by `databaseUrlFile`. */
   readonly database: Database;
   readonly databaseUrlFile: PostgresLocation | undefined;
@@ -96,6 +98,12 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     variable: "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS",
     about: "how long its calls may take after that; without it each may finish",
     read: wholeNumber(1, connectionAgeMsMax, "milliseconds"),
+  },
+  httpEngine: {
+    variable: "PLANTSTORE_HTTP_ENGINE",
+    about: "the HTTP that serves connections: own, or node for node:http and node:http2",
+    fallback: "own",
+    read: oneOf(["own", "node"]),
   },
   database: {
     title: "Plants",

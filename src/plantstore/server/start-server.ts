@@ -86,9 +86,9 @@ export async function startServer(configuration: Configuration, options: StartOp
   const server = assemblePlantServer({ ...configuration, store, auth, ...logs, ...telemetry?.hooks });
   certificate?.follow((pair) => server.setSecureContext(pair));
   telemetry?.metrics.watch(server, store, auth, certificate, database.file);
-  const { adminAddress } = configuration;
+  const { adminAddress, httpEngine } = configuration;
   const collectMetrics = (): readonly MetricFamily[] => telemetry?.metrics.collect() ?? [];
-  const admin = opened.use(adminAddress && (await serveMetrics(adminAddress, collectMetrics, log)));
+  const admin = opened.use(adminAddress && (await serveMetrics(adminAddress, collectMetrics, log, httpEngine)));
   const address = await listen(server, configuration, options, certificate);
   // A Unix socket has no port.
   const place = { ...address, port: address.port || undefined };

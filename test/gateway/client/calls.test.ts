@@ -16,7 +16,8 @@ import {
 import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../src/gateway/client/index.ts";
-import { createGateway, type ListenOptions } from "../../../src/gateway/index.ts";
+import type { ListenOptions } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "../../support/gateway/test-engine.ts";
 import { StreamService } from "../../gen/streams/v1/stream_service_pb.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import { frameType } from "../../support/carriers/http2-frames.ts";
@@ -30,7 +31,7 @@ import { startScriptedServer } from "../../support/gateway/scripted-http2-server
 const seen: { header: Headers; timeoutMs: number | undefined }[] = [];
 
 async function startServer(listen: ListenOptions): Promise<AsyncDisposable & { readonly port: number }> {
-  const gateway = createGateway({
+  const gateway = createTestGateway({
     routes: (router) => {
       router.service(GreenhouseService, {
         waterBed: (request, context) => {

@@ -10,7 +10,8 @@ import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { proxyCommand } from "../../../src/gateway/command/proxy-command.ts";
-import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "../../../src/gateway/index.ts";
+import type { Gateway, GatewayOptions, ListenOptions } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "../../support/gateway/test-engine.ts";
 import { createReflectionService, ServerReflection } from "../../../src/gateway/reflection/index.ts";
 import { file_plantstore_v1_plant_service } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { file_streams_v1_stream_service } from "../../gen/streams/v1/stream_service_pb.ts";
@@ -55,7 +56,7 @@ interface Upstream {
 
 async function startUpstream(options: ListenOptions = {}, admit?: GatewayOptions["admit"]): Promise<Upstream> {
   const seen: Headers[] = [];
-  const gateway = createGateway({
+  const gateway = createTestGateway({
     routes: (router: ConnectRouter) => {
       router.service(GreenhouseService, {
         getReading: ({ sensor }, { requestHeader }) => {

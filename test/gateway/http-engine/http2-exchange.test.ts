@@ -4,7 +4,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../../src/gateway/http2/hpack/decoder.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type Admit, createGateway } from "../../../src/gateway/index.ts";
+import type { Admit } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "../../support/gateway/test-engine.ts";
 import { within } from "../../support/deadline.ts";
 import { type Field, fieldValue } from "../../support/carriers/exchange.ts";
 import {
@@ -276,7 +277,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
 
     test("is told so once where node tells it", async () => {
-      const gateway = createGateway({
+      const gateway = createTestGateway({
         routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),
       });
       await using server = await startOnLoopback(createServer(gateway.handler));

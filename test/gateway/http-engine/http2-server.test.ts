@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { BacklogBudget, defaultLimits } from "../../../src/gateway/carriers/index.ts";
 import { createHttp2Server } from "../../../src/gateway/http-engine/http2-server.ts";
 import type { Field } from "../../support/carriers/exchange.ts";
-import { createGateway } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "../../support/gateway/test-engine.ts";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { encodeEnvelope } from "../../support/gateway/envelope.ts";
 import { grpcHeader } from "../../support/carriers/grpc-frames.ts";
@@ -31,7 +31,7 @@ describe("the server of the engine, while it is drained,", () => {
   test("tells a connection that was accepted and had said nothing yet, and serves what crosses", async () => {
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<object>();
-    const gateway = createGateway({
+    const gateway = createTestGateway({
       routes: (router) =>
         router.service(PlantService, {
           deletePlant: () => {
@@ -71,7 +71,7 @@ describe("the server of the engine, while it is drained,", () => {
 
 test("a body that fills its window while its request is being admitted is read whole", async () => {
   const gate = Promise.withResolvers<void>();
-  const gateway = createGateway({
+  const gateway = createTestGateway({
     routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }),
     admit: () => gate.promise,
   });
@@ -95,7 +95,7 @@ test("a body that fills its window while its request is being admitted is read w
 
 test("a call that takes long keeps what its message needs, not all that came in with it", async () => {
   const answer = Promise.withResolvers<object>();
-  const gateway = createGateway({
+  const gateway = createTestGateway({
     routes: (router) => router.service(PlantService, { deletePlant: () => answer.promise }),
   });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
@@ -151,7 +151,7 @@ test.each([
   { bytes: 6000, want: "answered" },
   { bytes: 9000, want: "closed" },
 ])("a header block of $bytes bytes, where a header may have 2000, ends with its stream $want", async (row) => {
-  const gateway = createGateway({
+  const gateway = createTestGateway({
     routes: (router) => router.service(PlantService, {}),
     limits: { headerBytes: 2000 },
   });

@@ -13,7 +13,7 @@ import { DataPointType, type IAttributesProcessor, MeterProvider, MetricReader }
 import { type Sampler, SamplingDecision } from "@opentelemetry/sdk-trace";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { createGateway } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "../../support/gateway/test-engine.ts";
 import { withOpenTelemetry } from "../../../src/gateway/opentelemetry/index.ts";
 import { waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../support/gateway/wire-format.ts";
@@ -38,7 +38,7 @@ describe("a span is below", () => {
   test("that of a server in which the gateway is mounted, as long as that is recorded", async () => {
     using sdk = registerSdk();
     const tracer = trace.getTracer("server");
-    const gateway = createGateway(withOpenTelemetry({ routes: () => {} }));
+    const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
     const ended = tracer.startSpan("ended");
     ended.end();
     for (const span of [tracer.startSpan("recorded"), ended]) {
@@ -127,7 +127,7 @@ describe("a span says", () => {
 
 test("a span says nothing of ends that are not known", async () => {
   using sdk = registerSdk();
-  const gateway = createGateway(withOpenTelemetry({ routes: () => {} }));
+  const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
   await gateway.fetch(new Request("http://plants.example/nothing"));
   expect(sdk.spans.map(({ attributes }) => attributes)).toEqual([
     {
@@ -159,7 +159,7 @@ test("a sampler goes by the name that the span will have", async () => {
 test("an endpoint keeps its place outside the prefix", async () => {
   const endpoint = { path: "/well-known", atRoot: true, open: true, answer: () => ({ httpStatus: 200, body: "" }) };
   const options = { routes: () => {}, requestPathPrefix: "/api", endpoints: [endpoint] };
-  const gateway = createGateway(withOpenTelemetry(options));
+  const gateway = createTestGateway(withOpenTelemetry(options));
   expect((await gateway.fetch(new Request("http://plants.example/well-known"))).status).toBe(200);
 });
 
@@ -171,7 +171,7 @@ test("a meter is asked for once", async () => {
     return createNoopMeter();
   };
   metrics.setGlobalMeterProvider({ getMeter });
-  const gateway = createGateway(withOpenTelemetry({ routes: () => {} }));
+  const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
   for (const path of ["/a", "/b"]) await gateway.fetch(new Request(`http://plants.example${path}`));
   expect(count).toBe(1);
 });

@@ -5,7 +5,7 @@ import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../src/gateway/client/index.ts";
-import { createGateway } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "../../support/gateway/test-engine.ts";
 import { frame, frameBytes, frameFlag, frameType } from "../../support/carriers/http2-frames.ts";
 import { startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { waitLimitMs, within } from "../../support/deadline.ts";
@@ -69,7 +69,7 @@ async function startGrpcJs(streams?: number): Promise<Peer> {
 
 /** A server of the gateway. */
 async function startEngine(concurrentStreams?: number): Promise<Peer> {
-  const gateway = createGateway({
+  const gateway = createTestGateway({
     routes: (router) => void router.service(GreenhouseService, { waterBed: () => ({ bed: 7n, liters: 3 }) }),
     ...(concurrentStreams !== undefined && { limits: { concurrentStreams } }),
   });

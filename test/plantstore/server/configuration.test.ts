@@ -93,6 +93,7 @@ test("what is not given has its default", () => {
     docs: "closed",
     trustedProxies: undefined,
     proxyFields: undefined,
+    httpEngine: "own",
     proxyProtocol: "off",
     ratePerPrincipal: undefined,
     ratePerAddress: undefined,

@@ -91,6 +91,13 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<Diffe
         return isEnded;
       },
     }),
+  httpEngine: () =>
+    compare({
+      off: { PLANTSTORE_HTTP_ENGINE: "own" },
+      on: { PLANTSTORE_HTTP_ENGINE: "node" },
+      // Node counts the target as part of the header.
+      observe: async (server) => (await fetch(`${server.baseUrl}/${"7".repeat(30_000)}`)).status,
+    }),
   database: ["server/start-server.test.ts", "what a store does by itself is one line of the log each"],
   databaseUrlFile: ["server/database-url.test.ts", "is followed: user and password may change"],
   deletionsKeptHours: async () => {

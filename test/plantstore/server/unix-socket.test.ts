@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { createGateway } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "../../support/gateway/test-engine.ts";
 import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
 import { expectedAnswer, seenAnswer } from "../../contract/expected-answer.ts";
 import { createByteReader } from "../../support/carriers/byte-reader.ts";
@@ -73,7 +73,7 @@ describe("the file of a Unix socket", () => {
   test("is for owner and group unless another mode is set, and gone after the drain", async () => {
     using folder = createTempFolder();
     for (const [mode, options] of [[0o660, {}] as const, [0o600, { socketMode: 0o600 }] as const]) {
-      const gateway = createGateway({ routes: () => {} });
+      const gateway = createTestGateway({ routes: () => {} });
       const path = folder.file("s");
       expect(await gateway.listen({ path, ...options })).toEqual({ address: path, port: 0 });
       expect(statSync(path).mode & 0o777).toBe(mode);
@@ -94,7 +94,7 @@ describe("the file of a Unix socket", () => {
   test("is replaced by one of several that start at once", async () => {
     using folder = createTempFolder();
     const path = await leaveSocketBehind(folder);
-    const gateways = Array.from({ length: 4 }, () => createGateway({ routes: () => {} }));
+    const gateways = Array.from({ length: 4 }, () => createTestGateway({ routes: () => {} }));
     const ends = await Promise.allSettled(gateways.map((gateway) => gateway.listen({ path })));
     const listening = gateways.filter((_, i) => ends[i]?.status === "fulfilled");
     expect(listening).toHaveLength(1);
@@ -111,7 +111,7 @@ describe("the file of a Unix socket", () => {
     const other = createServer().listen({ path: taken });
     await once(other, "listening");
     for (const path of [taken, text]) {
-      const gateway = createGateway({ routes: () => {} });
+      const gateway = createTestGateway({ routes: () => {} });
       await expect(gateway.listen({ path })).rejects.toMatchObject({ code: "EADDRINUSE" });
       expect(existsSync(path)).toBe(true);
     }
@@ -120,7 +120,7 @@ describe("the file of a Unix socket", () => {
 
   test("cannot be spoken to by a PROXY header in front of TLS", async () => {
     using folder = createTempFolder();
-    const gateway = createGateway({ routes: () => {} });
+    const gateway = createTestGateway({ routes: () => {} });
     await expect(gateway.listen({ path: folder.file("s"), proxyProtocol: true, tls: {} })).rejects.toThrow("TCP port");
   });
 });

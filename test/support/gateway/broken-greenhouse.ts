@@ -1,5 +1,6 @@
 /** A program with greenhouses that are broken in one place each, and that calls each of them in every format once. */
-import { createGateway, type GatewayOptions } from "../../../src/gateway/index.ts";
+import type { GatewayOptions } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "./test-engine.ts";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Field, HttpRequest } from "../carriers/exchange.ts";
 import { exchangeFetch } from "../carriers/fetch.ts";
@@ -57,7 +58,7 @@ function requestOf(format: WireFormat, place: string): HttpRequest {
 }
 
 for (const [place, options] of Object.entries(broken)) {
-  const gateway = createGateway(options);
+  const gateway = createTestGateway(options);
   const address = await gateway.listen({ host: "127.0.0.1" });
   for (const format of Object.values(wireFormats)) {
     const isSaid = place !== "stream" || (format.codec === "proto" && format.name !== "grpc-web-text");

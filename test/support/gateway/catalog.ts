@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { createGateway, type GatewayOptions } from "../../../src/gateway/index.ts";
+import type { GatewayOptions } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "./test-engine.ts";
 import {
   createReflectionService,
   ServerReflection,
@@ -12,7 +13,7 @@ import type { TestGateway } from "./kitchen-sink.ts";
 
 /** Starts a gateway with a catalog that is empty, and with reflection, on a free port of loopback. */
 export async function startCatalog(options: Partial<GatewayOptions> = {}): Promise<TestGateway> {
-  const gateway = createGateway({ routes: catalogRoutes(), ...options });
+  const gateway = createTestGateway({ routes: catalogRoutes(), ...options });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   return { address, fetch: gateway.fetch, [Symbol.asyncDispose]: () => gateway.close() };
 }

@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { Server } from "node:net";
+import { createHttpEngine } from "../../../src/gateway/http-engine/index.ts";
 import { createGateway, type GatewayOptions } from "../../../src/gateway/index.ts";
 import type { Address, HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
 import { exchangeFetch } from "../carriers/fetch.ts";
@@ -11,6 +12,8 @@ import { KeptConnections } from "./kept-connections.ts";
 export const carrierNames = [
   "our HTTP/1.1",
   "our HTTP/2",
+  "node's HTTP/1.1",
+  "node's HTTP/2",
   "a handler in node:http",
   "a handler in node:http2",
   "Fetch",
@@ -26,14 +29,18 @@ export interface EveryCarrier extends AsyncDisposable {
 
 /** Starts a gateway on every carrier. */
 export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCarrier> {
-  const own = createGateway(options);
+  const own = createGateway({ engine: createHttpEngine(), ...options });
+  const nodes = createGateway(options);
   const [http1, http2] = [createServer(own.handler), createHttp2Server(own.handler)];
   // A connection may be quiet for long where the machine is busy.
   http1.keepAliveTimeout = 0;
   const ownAddress = await own.listen({ host: "127.0.0.1" });
+  const nodesAddress = await nodes.listen({ host: "127.0.0.1" });
   const addresses: Readonly<Record<Exclude<CarrierName, "Fetch">, readonly [Address, HttpVersion]>> = {
     "our HTTP/1.1": [ownAddress, "1.1"],
     "our HTTP/2": [ownAddress, "2"],
+    "node's HTTP/1.1": [nodesAddress, "1.1"],
+    "node's HTTP/2": [nodesAddress, "2"],
     "a handler in node:http": [await addressOf(http1), "1.1"],
     "a handler in node:http2": [await addressOf(http2), "2"],
   };
@@ -48,6 +55,7 @@ export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCa
       http1.close();
       http2.close();
       await own.close();
+      await nodes.close();
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { createGateway, type Gateway, type GatewayOptions } from "../../../src/gateway/index.ts";
+import type { Gateway, GatewayOptions } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "./test-engine.ts";
 import { FileService } from "../../gen/files/v1/files_pb.ts";
 import type { Address } from "../carriers/exchange.ts";
 import { type Http2Server, listenForTests } from "./listen-for-tests.ts";
@@ -16,7 +17,7 @@ export async function startFiles(
   implementation: Partial<ServiceImpl<typeof FileService>>,
   options: Partial<GatewayOptions> = {},
 ): Promise<TestFiles> {
-  const gateway = createGateway({ routes: (router) => router.service(FileService, implementation), ...options });
+  const gateway = createTestGateway({ routes: (router) => router.service(FileService, implementation), ...options });
   const listening = await listenForTests(gateway, { http2 });
   const { address } = listening;
   return { gateway, address, [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose]() };

@@ -4,10 +4,11 @@ import { Socket } from "node:net";
 import { type Client, createClient, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type AnsweredRequest, createGateway, type Gateway, type GatewayOptions } from "../../../src/gateway/index.ts";
+import type { AnsweredRequest, Gateway, GatewayOptions } from "../../../src/gateway/index.ts";
 import { within } from "../deadline.ts";
 import type { Address } from "../carriers/exchange.ts";
 import { listenForTests, type TestListenOptions } from "./listen-for-tests.ts";
+import { createTestGateway } from "./test-engine.ts";
 
 /** The procedures that tests call by hand. */
 export const waterBedProcedure = "/greenhouse.v1.GreenhouseService/WaterBed";
@@ -53,7 +54,7 @@ export async function startGreenhouse(
   implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
   options: Partial<GatewayOptions> = {},
   listenOptions: TestListenOptions = {},
-  create: (options: GatewayOptions) => Gateway = createGateway,
+  create: (options: GatewayOptions) => Gateway = createTestGateway,
 ): Promise<TestGreenhouse> {
   const answers: AnsweredRequest[] = [];
   const answerEvents = new EventEmitter();

@@ -1,7 +1,8 @@
 import { Code, ConnectError, type ConnectRouter, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { createRegistry } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { createGateway, type FetchGateway, type GatewayOptions } from "../../../src/gateway/index.ts";
+import type { FetchGateway, GatewayOptions } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "./test-engine.ts";
 import { KitchenSink, NestedSchema, type Sink } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySink } from "../../gen/kitchensink/v1/legacy_pb.ts";
 import { GetShelfRequestSchema, Shelves } from "../../gen/kitchensink/v1/shelves_pb.ts";
@@ -29,7 +30,7 @@ export const kitchenSinkOptions: GatewayOptions = {
 
 /** Starts a gateway whose handlers answer with what they were given. */
 export async function startKitchenSink(options: Partial<GatewayOptions> = {}): Promise<TestGateway> {
-  const gateway = createGateway({ ...kitchenSinkOptions, ...options });
+  const gateway = createTestGateway({ ...kitchenSinkOptions, ...options });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   return { address, fetch: gateway.fetch, [Symbol.asyncDispose]: () => gateway.close() };
 }

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import type { ServerReflectionResponseSchema } from "../../../src/gateway/gen/grpc/reflection/v1/reflection_pb.ts";
-import { createGateway } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "./test-engine.ts";
 import { ServerReflection } from "../../../src/gateway/reflection/index.ts";
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
@@ -16,7 +16,7 @@ export interface ReflectingServer {
 
 /** Starts a server whose reflection gives files as they are, one at a time, however wrong or incomplete they are. */
 export async function startReflectingServer(files: ReflectingServer["files"]): Promise<ReflectingServer> {
-  const gateway = createGateway({
+  const gateway = createTestGateway({
     routes: (router) => {
       router.service(ServerReflection, {
         async *serverReflectionInfo(requests) {

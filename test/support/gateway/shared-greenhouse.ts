@@ -2,11 +2,12 @@
 // Messages of its parent: "ping", answered by "pong"; "drain"; "drain at the next", which does so when a connection has come and is not taken yet;
 // "fill at the next", which then fills the channel to the parent.
 import { setTimeout } from "node:timers/promises";
-import { createGateway, type ListenOptions } from "../../../src/gateway/index.ts";
+import type { ListenOptions } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "./test-engine.ts";
 import { type GetReadingRequest, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 
 const options: ListenOptions = JSON.parse(process.env["LISTEN_OPTIONS"] ?? "{}");
-const gateway = createGateway({
+const gateway = createTestGateway({
   routes: (router) => router.service(GreenhouseService, { getReading }),
   trustedProxies: { addresses: ["unix:"] },
 });

@@ -1,6 +1,6 @@
 import type { TokenVerifier } from "../../../src/operators/auth/index.ts";
 import type { Log } from "../../../src/operators/operations/index.ts";
-import { createGateway } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "../gateway/test-engine.ts";
 import { Readiness } from "../../../src/gateway/health/index.ts";
 import { type PlantStore, servePlants } from "../../../src/plantstore/service/index.ts";
 import type { Address } from "../carriers/exchange.ts";
@@ -23,7 +23,7 @@ export async function startGuardedGateway(
   const { admit, interceptors, ...plants } = servePlants({ ...parts, readiness: new Readiness({}) });
   const [errorInterceptor, ...others] = interceptors;
   if (errorInterceptor === undefined || others.length !== 1) throw new Error("expected two interceptors");
-  const gateway = createGateway({
+  const gateway = createTestGateway({
     ...plants,
     ...(guard === "admit" ? { admit, interceptors: [errorInterceptor] } : { interceptors }),
   });

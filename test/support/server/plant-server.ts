@@ -4,6 +4,7 @@ import type { PlantStore } from "../../../src/plantstore/service/index.ts";
 import { createPlantServer, type PlantServerOptions } from "../../../src/plantstore/server/index.ts";
 import type { Certificate } from "../carriers/certificate.ts";
 import type { Address, Field } from "../carriers/exchange.ts";
+import { isNodeEngine } from "../gateway/test-engine.ts";
 
 /** The tokens that the servers under test know, each good or bad in its own way. */
 export const tokens = {
@@ -62,7 +63,12 @@ export async function startPlantServer({
   ...options
 }: TestPlantServerOptions = {}): Promise<TestPlantServer> {
   const store: PlantStore = options.store ?? openMemoryStore();
-  const server = createPlantServer({ auth: testVerifier, ...options, store });
+  const server = createPlantServer({
+    auth: testVerifier,
+    httpEngine: isNodeEngine ? "node" : "own",
+    ...options,
+    store,
+  });
   const place = path === undefined ? { host, port: 0 } : { path };
   const address = await server.listen({ ...place, ...(tls && { tls }) });
   return {

@@ -6,7 +6,7 @@ import { PgInstrumentation } from "@opentelemetry/instrumentation-pg";
 import { NodeSDK } from "@opentelemetry/sdk-node";
 import { SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../../src/gateway/index.ts";
+import { createTestGateway } from "../gateway/test-engine.ts";
 import { withOpenTelemetry } from "../../../src/gateway/opentelemetry/index.ts";
 import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
 import { configOf } from "../plants/postgres-server.ts";
@@ -36,7 +36,7 @@ async function ask(): Promise<void> {
   });
 }
 
-const gateway = createGateway(
+const gateway = createTestGateway(
   withOpenTelemetry({
     routes: (router) =>
       router.service(GreenhouseService, {

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createServer } from "node:http";
 import { Server, Socket } from "node:net";
 import { expect, test } from "vitest";
-import { createGateway } from "../../../../src/gateway/index.ts";
+import { createTestGateway } from "../../../support/gateway/test-engine.ts";
 import { exchange } from "../../../support/gateway/wire-format.ts";
 import type { Address, HttpRequest, HttpVersion } from "../../../support/carriers/exchange.ts";
 import { openHttp1 } from "../../../support/carriers/http1-connection.ts";
@@ -137,7 +137,7 @@ test("a stream finishes with its last message, and what is wrong as HTTP is not 
 });
 
 test("a gateway in another server leaves the announcing to that server", async () => {
-  const gateway = createGateway({ routes: () => {} });
+  const gateway = createTestGateway({ routes: () => {} });
   await using nodes = await startOnLoopback(createServer(gateway.handler));
   const heard = await readingOf(nodes.address, "1.1");
   expect(heard.map(({ status }) => status[0])).toEqual([200, 404]);

@@ -4,7 +4,7 @@ import { connect as connectTcp } from "node:net";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createGateway } from "../../../../src/gateway/index.ts";
+import { createTestGateway } from "../../../support/gateway/test-engine.ts";
 import { within } from "../../../support/deadline.ts";
 import { type Field, fieldValue } from "../../../support/carriers/exchange.ts";
 import { startGreenhouse } from "../../../support/gateway/greenhouse.ts";
@@ -18,7 +18,7 @@ const wholeWater = { ...water, body: Buffer.from("{}") };
 
 test("a gateway listens once; where the port is taken, it may try another", async () => {
   await using greenhouse = await startGreenhouse({});
-  const second = createGateway({ routes: () => {} });
+  const second = createTestGateway({ routes: () => {} });
   const { port } = greenhouse.address;
   await expect(second.listen({ port })).rejects.toMatchObject({ code: "EADDRINUSE" });
   const listening = second.listen();
@@ -31,7 +31,7 @@ test("a gateway listens once; where the port is taken, it may try another", asyn
 test("a gateway that is drained before it listens leaves nothing open", async () => {
   using folder = createTempFolder();
   const path = join(folder.path, "socket");
-  const gateway = createGateway({ routes: () => {} });
+  const gateway = createTestGateway({ routes: () => {} });
   const listening = gateway.listen({ path });
   const drained = gateway.drain(0);
   await expect(listening).rejects.toThrow("has been drained");
@@ -43,7 +43,7 @@ test("a gateway that is drained before it listens leaves nothing open", async ()
 
 describe("a drain", () => {
   test("waits for nothing where there is no connection", async () => {
-    const gateway = createGateway({ routes: () => {} });
+    const gateway = createTestGateway({ routes: () => {} });
     await gateway.listen();
     const timers = vi.spyOn(globalThis, "setTimeout");
     onTestFinished(() => timers.mockRestore());

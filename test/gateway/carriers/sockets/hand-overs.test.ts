@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { connect, Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createGateway, type Gateway, type ListenOptions } from "../../../../src/gateway/index.ts";
+import type { Gateway, ListenOptions } from "../../../../src/gateway/index.ts";
+import { createTestGateway } from "../../../support/gateway/test-engine.ts";
 import { createCertificate } from "../../../support/carriers/certificate.ts";
 import { within } from "../../../support/deadline.ts";
 
@@ -123,7 +124,7 @@ describe.each([
 const closeLimitMs = 6000;
 
 async function listen(options: ListenOptions, timeoutMs: number): Promise<{ port: number; opened: Gateway }> {
-  const opened = createGateway({
+  const opened = createTestGateway({
     routes: () => {},
     endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "page" }) }],
     trustedProxies: { addresses: ["127.0.0.1"] },

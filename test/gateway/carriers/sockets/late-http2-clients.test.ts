@@ -15,6 +15,7 @@ import {
   openFrames,
 } from "../../../support/carriers/http2-frames.ts";
 import { settingFrame, windowUpdateFrame } from "../../../support/http2/http2-requests.ts";
+import { isNodeEngine } from "../../../support/gateway/test-engine.ts";
 
 /** Short, and longer than a busy machine keeps a request on its way: what is meant to be in time is not late then. */
 const idleTimeoutMs = 500;
@@ -73,7 +74,8 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
       if (type === frameType.ping && flags === 0) connection.send(frame(frameType.ping, frameFlag.ack, 0, payload));
       return type === frameType.resetStream;
     });
-    expect(end?.streamId).toBe(1);
+    // Node's connection is closed with it.
+    expect(end?.streamId).toBe(isNodeEngine ? undefined : 1);
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200 });
   });
 

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
-import { createGateway, type ListenOptions } from "../../../../src/gateway/index.ts";
+import type { ListenOptions } from "../../../../src/gateway/index.ts";
+import { createTestGateway } from "../../../support/gateway/test-engine.ts";
 import { createByteReader } from "../../../support/carriers/byte-reader.ts";
 import { createCertificate } from "../../../support/carriers/certificate.ts";
 import { type Address, openSocket } from "../../../support/carriers/exchange.ts";
@@ -29,7 +30,7 @@ async function startGateway(connections: number, options: ListenOptions = { host
     begun++;
     return released.then(() => answer);
   };
-  const gateway = createGateway({
+  const gateway = createTestGateway({
     routes: () => {},
     limits: { connections },
     endpoints: [

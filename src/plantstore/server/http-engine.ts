@@ -1,0 +1,10 @@
+import type { GatewayOptions } from "@plantstore/gateway";
+import { createHttpEngine } from "@plantstore/gateway/http-engine";
+
+/** The HTTP that serves connections: the engine of the gateway, or node:http and node:http2. */
+export type HttpEngineName = "own" | "node";
+
+/** Returns the option of a gateway that selects its HTTP. */
+export function httpEngineOf(name: HttpEngineName = "own"): Pick<GatewayOptions, "engine"> {
+  return name === "own" ? { engine: createHttpEngine() } : {};
+}
