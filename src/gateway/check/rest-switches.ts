@@ -21,7 +21,6 @@ const switches: Readonly<Record<SwitchName, true>> = {
   shortEnumNames: true,
   int64Numbers: true,
   forms: true,
-  multipartForms: true,
   fullyDecodeReservedExpansion: true,
 };
 

@@ -4,8 +4,6 @@ import {
   findProtoField,
   formPlaceOf,
   formType,
-  multipartType,
-  partsPlaceOf,
   printPathTemplate,
   resolveProtoPath,
   type RestBinding,
@@ -25,7 +23,7 @@ import type {
   OpenApiVersion,
 } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
-import { describeForm, describeParts, describePathParameter, describeQuery } from "./parameters.ts";
+import { describeForm, describePathParameter, describeQuery } from "./parameters.ts";
 import type { BoundObject, Schemas } from "./schemas.ts";
 
 /** Options of {@link describeOperation}; the same for all operations of a document. */
@@ -108,11 +106,7 @@ function bodyContent(
   { openapi, schemas }: OperationOptions,
   expansion: Expansion,
 ): OpenApiContent | undefined {
-  const parts = bodyFormat.contentTypes.includes(multipartType)
-    ? partsPlaceOf(method.input, pattern.body, boundByPath)
-    : undefined;
-  const ofParts = parts && { [multipartType]: schemaOf(describeParts(parts, schemas, expansion)) };
-  if (bodyFormat.kind === "bytes") return { ...anyContent, ...ofParts };
+  if (bodyFormat.kind === "bytes") return anyContent;
   const schema = schemaOfBody(method.input, pattern.body, { byPath: boundByPath, expansion }, schemas);
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;
@@ -121,7 +115,7 @@ function bodyContent(
   const form = formType in content ? formPlaceOf(method.input, pattern.body, boundByPath) : undefined;
   if (form !== undefined) content[formType] = schemaOf(describeForm(form, schemas, expansion));
   if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
-  return { ...content, ...ofParts };
+  return content;
 }
 
 function schemaOfBody(

@@ -3,11 +3,9 @@ import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "../
 import {
   type FieldPath,
   type FormPlace,
-  isFileOf,
   leafOf,
   parameterNameOf,
   parameterNamesMax,
-  type PartsPlace,
   resolveProtoPath,
 } from "../rest/index.ts";
 import { cutOff, type Expansion } from "./expansion.ts";
@@ -51,8 +49,6 @@ function schemaOf({ covers }: PathParameter, field: DescField | undefined, schem
 export interface QueryOptions {
   /** Maps are among them. */
   readonly takesMaps?: boolean;
-  /** Returns whether a field is a file. */
-  readonly isFile?: (field: DescField) => boolean;
   /** What the fields count towards. Of more than it holds, the most nested ones are left out. */
   readonly expansion: Expansion;
 }
@@ -145,9 +141,8 @@ function describeQueryValue(
   field: DescField,
   must: boolean,
   schemas: Schemas,
-  { takesMaps = false, isFile }: QueryOptions,
+  { takesMaps = false }: QueryOptions,
 ): Omit<OpenApiParameter, "name"> | undefined {
-  if (isFile?.(field) === true) return { in: "query", ...(must && { required: true }), schema: fileSchema };
   const isMap = takesMaps && field.fieldKind === "map" && createUrlEntryParser(field) !== undefined;
   if (!isMap && createUrlTextParser(field) === undefined) return undefined;
   const description = schemas.commentOf(field);
@@ -165,25 +160,11 @@ function describeQueryValue(
 
 /** Returns the schema of a form: an object whose members have the names of {@link describeQuery}, and are not in maps. */
 export function describeForm({ message, bound }: FormPlace, schemas: Schemas, expansion: Expansion): OpenApiSchema {
-  return objectOf(describeQuery(message, bound, schemas, { expansion }), expansion);
-}
-
-/** Returns the schema of a form with parts, one of which may be a file: as {@link describeForm} does. */
-export function describeParts(place: PartsPlace, schemas: Schemas, expansion: Expansion): OpenApiSchema {
-  const { message, bound, file } = place;
-  if (file === "whole") return { type: "object", properties: { file: fileSchema } };
-  const isFile = (field: DescField): boolean => isFileOf(place, field);
-  return objectOf(describeQuery(message, bound, schemas, { isFile, expansion }), expansion);
-}
-
-// Generators of clients know files by the format, OpenAPI 3.1 §4.8.14.3 by the media type.
-const fileSchema: OpenApiSchema = { type: "string", format: "binary", contentMediaType: "application/octet-stream" };
-
-function objectOf(fields: readonly OpenApiParameter[], { isCut }: Expansion): OpenApiSchema {
+  const fields = describeQuery(message, bound, schemas, { expansion });
   const required = fields.filter((field) => field.required === true).map(({ name }) => name);
   return {
     type: "object",
-    ...(isCut && { description: cutOff }),
+    ...(expansion.isCut && { description: cutOff }),
     properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
     ...(required.length > 0 && { required }),
   };

@@ -4,7 +4,6 @@ import { problem } from "../errors/index.ts";
 import { quote } from "../json/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { isMediaType } from "./http-body.ts";
-import { isMultipartType, multipartType } from "./multipart-parts.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
 /** The content type of forms (WHATWG URL §5). */
@@ -26,6 +25,7 @@ export interface BodyFormat {
 const noBody: BodyFormat = { kind: "none", contentTypes: [] };
 const ignoredBody: BodyFormat = { kind: "ignored", contentTypes: [] };
 const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
+const jsonOrForm: BodyFormat = { kind: "json", contentTypes: [...json.contentTypes, formType] };
 const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
 // Not `application/json`, which is one JSON value.
 const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
@@ -45,24 +45,19 @@ function mayBeArray(input: DescMessage, body: string): boolean {
  * Returns the format of the bodies of a rule.
  *
  * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
- * @param rule - whether its body is a google.api.HttpBody, whether the client sends a stream of messages, and the
- * content types of forms that it takes too
+ * @param rule - whether its body is a google.api.HttpBody, whether the client sends a stream of messages, and whether
+ * the rule accepts forms in addition to JSON
  * @param options - of the service
  */
 export function bodyFormatOf(
   input: DescMessage,
   body: string,
-  rule: { readonly isRaw: boolean; readonly takesStream: boolean; readonly formTypes: readonly string[] },
+  rule: { readonly isRaw: boolean; readonly takesStream: boolean; readonly acceptsForms: boolean },
   options: BindingOptions,
 ): BodyFormat {
   if (body === "") return options.ignoreBodies ? ignoredBody : noBody;
-  const withForms = (format: BodyFormat): BodyFormat => {
-    return rule.formTypes.length === 0
-      ? format
-      : { ...format, contentTypes: [...format.contentTypes, ...rule.formTypes] };
-  };
-  if (rule.isRaw) return withForms(anyBytes);
-  if (!rule.takesStream) return withForms(json);
+  if (rule.isRaw) return anyBytes;
+  if (!rule.takesStream) return rule.acceptsForms ? jsonOrForm : json;
   if (options.jsonClientStreams) {
     return { ...gatewayLines, jsonValues: mayBeArray(input, body) ? "sequence" : "or-array" };
   }
@@ -81,10 +76,8 @@ export function bodyProblem(
 ): ConnectError | undefined {
   if (format.kind === "bytes") {
     if (contentType === null) return undefined;
-    const isEnvelope = isMultipartType(contentType) && !format.contentTypes.includes(multipartType);
-    if (isMediaType(contentType) && !isEnvelope) return undefined;
-    const message = isEnvelope ? formOfBytes : "the content type is no media type";
-    return problem("ERR_CONTENT_TYPE", message);
+    if (!isMediaType(contentType)) return problem("ERR_CONTENT_TYPE", "the content type is no media type");
+    return isMultipartForm(contentType) ? problem("ERR_CONTENT_TYPE", formOfBytes) : undefined;
   }
   if (isEmpty || format.kind === "ignored") return undefined;
   if (format.kind === "none") return problem("ERR_BODY_UNEXPECTED", "this operation takes no body");
@@ -94,10 +87,13 @@ export function bodyProblem(
   return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not ${expected} in UTF-8${hint}`);
 }
 
-// A program that expects the bytes of a file would otherwise keep its envelope, too.
+// RFC 7578: a form of a browser, or of `curl -F`. A handler that expects the bytes of a file would store its boundaries.
+function isMultipartForm(contentType: string): boolean {
+  return /^multipart\/form-data[\t ]*(?:;|$)/i.test(contentType);
+}
+
 const formOfBytes =
-  "the content type multipart/form-data is an envelope of the body: send the bytes alone, with --data-binary of curl; " +
-  "the option multipartForms accepts forms";
+  "the content type multipart/form-data is an envelope of the body: send the bytes alone, with --data-binary of curl";
 
 /** Returns what helps a person whose JSON came as a form, which is what `curl -d` calls all that it sends. */
 export function curlHint(contentType: string): string {

@@ -1,5 +1,4 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
-import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "../errors/index.ts";
 import {
   asFieldValues,
@@ -10,18 +9,13 @@ import {
   UnknownNames,
 } from "../json/index.ts";
 import { childOf, findProtoField } from "./field-path.ts";
-import type { ParameterBinding, ParametersSet } from "./parameters.ts";
-import { readParameters } from "./query.ts";
+import type { ParametersSet } from "./parameters.ts";
+import { type QueryBinding, readParameters } from "./query.ts";
 import type { BodyReader } from "./request-body.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
 /** Fields of a form: far more than a person fills in, and few enough that the names of all are found in milliseconds. */
-export const formFieldsMax: number = 1000;
-
-/** Returns the error for a form with more fields. */
-export function tooManyFields(): ConnectError {
-  return problem("ERR_MESSAGE_INVALID", `a form has at most ${formFieldsMax} fields`);
-}
+const formFieldsMax = 1000;
 
 /** The message that the fields of a form set, in a request message. */
 export interface FormPlace {
@@ -42,13 +36,13 @@ export function formPlaceOf(input: DescMessage, body: string, bound: BoundFields
 }
 
 /** Returns how the fields of a form are bound. */
-export function bindForm({ message, bound }: FormPlace, options: BindingOptions): ParameterBinding {
+function bindForm({ message, bound }: FormPlace, options: BindingOptions): QueryBinding {
   const { lenient, mapsInQuery: takesMaps, shortEnumNames } = options;
-  return { noun: "form field", message, boundFields: bound, lenient, takesMaps, shortEnumNames };
+  return { noun: "form field", message, boundFields: bound, lenient, takesMaps, shortEnumNames, isIgnored: undefined };
 }
 
 /** Opens the message that a form sets, in a request message. */
-export function openForm({ field }: FormPlace, message: Message): ParametersSet {
+function openForm({ field }: FormPlace, message: Message): ParametersSet {
   const request = asFieldValues(message);
   try {
     const fields = field === undefined ? request : childOf(request, field);
@@ -61,7 +55,7 @@ export function openForm({ field }: FormPlace, message: Message): ParametersSet 
 }
 
 /** Notes the fields that a form has set, for an update mask. */
-export function noteFields({ field }: FormPlace, { seen }: ParametersSet, notes: FieldNotes | undefined): void {
+function noteFields({ field }: FormPlace, { seen }: ParametersSet, notes: FieldNotes | undefined): void {
   if (notes === undefined) return;
   // A list, and a map, is noted once.
   const paths = new Set([...seen].map((place) => place.replace(/\[.*$/s, "")));
@@ -77,10 +71,12 @@ const utf8 = new TextDecoder();
  * It throws a `ConnectError` of `InvalidArgument` that names the field, or says that there are too many.
  */
 export function createFormReader(place: FormPlace, options: BindingOptions): NonNullable<BodyReader["setFields"]> {
-  const binding = { ...bindForm(place, options), isIgnored: undefined };
+  const binding = bindForm(place, options);
   return (message, body, notes) => {
     const texts = utf8.decode(body).split("&", formFieldsMax + 1);
-    if (texts.length > formFieldsMax) throw tooManyFields();
+    if (texts.length > formFieldsMax) {
+      throw problem("ERR_MESSAGE_INVALID", `a form has at most ${formFieldsMax} fields`);
+    }
     const set = openForm(place, message);
     const ignored = readParameters(binding, texts, set);
     noteFields(place, set, notes);

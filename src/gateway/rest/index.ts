@@ -48,8 +48,6 @@ export {
 } from "./rest-options.ts";
 export { formType } from "./body-format.ts";
 export { type FormPlace, formPlaceOf } from "./form-body.ts";
-export { isFileOf, type PartsPlace, partsPlaceOf } from "./multipart-body.ts";
-export { multipartType } from "./multipart-parts.ts";
 export { type FieldPath, findProtoField, leafOf, resolveProtoPath } from "./field-path.ts";
 export { parsePathTemplate } from "./parse-path-template.ts";
 export { parameterNameOf, parameterNamesMax } from "./parameters.ts";

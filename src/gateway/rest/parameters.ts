@@ -37,11 +37,8 @@ export interface ParameterBinding {
 
 /** A parameter: the field that it sets, and the key of the entry if that is a map. */
 export interface Parameter {
-  readonly name: string;
   readonly path: FieldPath;
   readonly key: string | undefined;
-  /** Whether something else sets a part of the field. */
-  readonly isPartlyBound: boolean;
 }
 
 /** What parameters have set so far. */
@@ -50,8 +47,6 @@ export interface ParametersSet {
   /** The paths of the fields, each with the key of an entry of a map. */
   readonly seen: Set<string>;
   readonly unknown: UnknownNames;
-  /** What a form has set beside these parameters, none of which may set it again. */
-  readonly before?: ReadonlySet<string> | undefined;
 }
 
 /**
@@ -65,7 +60,7 @@ export function setParameter(
   parameter: Parameter | undefined,
   name: string,
   value: string,
-  { fields, seen, unknown, before }: ParametersSet,
+  { fields, seen, unknown }: ParametersSet,
 ): void {
   if (parameter === undefined) return unknown.addField(name);
   const { path, key } = parameter;
@@ -74,8 +69,7 @@ export function setParameter(
   try {
     const parsed = parseParameter(binding, leaf, key, value);
     const place = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
-    const isTaken = before?.has(place) === true || (leaf.fieldKind !== "list" && seen.has(place));
-    if (isTaken) throw new FieldProblem("is set more than once");
+    if (leaf.fieldKind !== "list" && seen.has(place)) throw new FieldProblem("is set more than once");
     seen.add(place);
     createPathSetter(path)(fields, parsed);
   } catch (error) {
@@ -109,16 +103,15 @@ const bracketsMax = 8;
 export function resolveParameter(binding: ParameterBinding, name: string): Parameter | undefined {
   const found = findNamed(binding.message, name, binding.takesMaps);
   if (found === undefined) return undefined;
-  const { path, key } = found;
   let bound: BoundFields | "whole" | undefined = binding.boundFields;
-  for (const field of path) {
+  for (const field of found.path) {
     bound = bound.get(field);
-    if (bound === undefined) break;
+    if (bound === undefined) return found;
     if (bound !== "whole") continue;
     if (binding.lenient) return undefined;
     throw invalid(binding, `${quote(name)}: is bound by the path or the body`);
   }
-  return { name, path, key, isPartlyBound: bound !== undefined };
+  return found;
 }
 
 /**
@@ -140,16 +133,13 @@ export function parameterNameOf(
   });
 }
 
-/** A field, and the key of the entry if it is a map. */
-type Named = Pick<Parameter, "path" | "key">;
-
-function findNamed(message: DescMessage, name: string, takesMaps: boolean): Named | undefined {
+function findNamed(message: DescMessage, name: string, takesMaps: boolean): Parameter | undefined {
   const entry = takesMaps && name.endsWith("]") ? findEntry(message, name) : undefined;
   const path = entry === undefined ? findPath(message, name) : undefined;
   return entry ?? (path && { path, key: undefined });
 }
 
-function findEntry(message: DescMessage, name: string): Named | undefined {
+function findEntry(message: DescMessage, name: string): Parameter | undefined {
   let bracket = name.indexOf("[");
   // Nearly no JSON name has a bracket itself.
   for (let tried = 0; bracket >= 0 && tried < bracketsMax; tried += 1) {

@@ -36,17 +36,11 @@ export function createQueryBinding(
  * repeated, and only one member of a oneof.
  *
  * @param query - the raw text after the question mark
- * @param before - the fields that a form has set, which the query must not set too
  * @returns what was ignored; nothing unless `lenient`
  * @throws ConnectError `InvalidArgument` that names every unknown parameter, or the one that is wrong
  */
-export function readQuery(
-  binding: QueryBinding,
-  query: string,
-  fields: FieldValues,
-  before?: ReadonlySet<string>,
-): UnknownNames {
-  return readParameters(binding, query.split("&"), { fields, seen: new Set(), unknown: new UnknownNames(), before });
+export function readQuery(binding: QueryBinding, query: string, fields: FieldValues): UnknownNames {
+  return readParameters(binding, query.split("&"), { fields, seen: new Set(), unknown: new UnknownNames() });
 }
 
 /** Reads parameters as they are sent, `name=value`, with `+` for a space. Throws and returns as {@link readQuery} does. */

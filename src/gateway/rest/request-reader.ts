@@ -1,12 +1,10 @@
-import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type BoundFields, type FieldNotes, hasRequiredFields, requireFields } from "../json/index.ts";
-import { type BodyFormat, bodyFormatOf, bodyProblem, formType, isFormType } from "./body-format.ts";
+import { type BodyFormat, bodyFormatOf, bodyProblem, isFormType } from "./body-format.ts";
 import { createFormReader, formPlaceOf } from "./form-body.ts";
 import type { HttpPattern } from "./http-rule.ts";
-import { createPartsReader, partsPlaceOf } from "./multipart-body.ts";
-import { isMultipartType, multipartType } from "./multipart-parts.ts";
 import type { PathVariables } from "./path-variables.ts";
 import { createQueryBinding, hasParameters, readQuery } from "./query.ts";
 import { bindBody, createBodyReader } from "./request-body.ts";
@@ -62,8 +60,9 @@ export function createRequestReader(
   const rules = { bound, sameAsBound: sameValueAsPath && !takesStream };
   const { isRaw, makeMessage, setFields } = createBodyReader(input, body, rules, readJson);
   if (takesStream) requireStreamable(input, body, bound);
-  const { setForm, setParts, formTypes } = createFormReaders(input, body, bound, { takesStream, isRaw }, options);
-  const bodyFormat = bodyFormatOf(input, body, { isRaw, takesStream, formTypes }, options);
+  const formPlace = options.forms && !takesStream && !isRaw ? formPlaceOf(input, body, bound) : undefined;
+  const setForm = formPlace && createFormReader(formPlace, options);
+  const bodyFormat = bodyFormatOf(input, body, { isRaw, takesStream, acceptsForms: setForm !== undefined }, options);
   const boundByPathOrBody = bindBody(input, body, bound);
   const queryBinding = createQueryBinding(input, boundByPathOrBody, options);
   const maskField = updateMaskFromBody && !takesStream ? findUpdateMask(input, pattern) : undefined;
@@ -71,13 +70,11 @@ export function createRequestReader(
 
   const readMessage: ReadMessage = (contentType, bytes, url) => {
     const notes: FieldNotes | undefined = maskField && { paths: [], repeated: 0 };
-    const hasParts = setParts !== undefined && contentType !== null && isMultipartType(contentType);
-    const message = bytes && makeMessage && !hasParts ? makeMessage({ contentType, body: bytes }) : create(input);
+    const message = bytes && makeMessage ? makeMessage({ contentType, body: bytes }) : create(input);
     if (url !== undefined) variables.set(message, url.captures);
     const isForm = setForm !== undefined && contentType !== null && isFormType(contentType);
-    const parts = hasParts && bytes ? setParts(message, bytes, contentType, notes) : undefined;
-    const ofBody = parts?.unknown ?? (bytes && (isForm ? setForm : setFields)?.(message, bytes, notes));
-    const ofQuery = url?.query ? readQuery(queryBinding, url.query, message, parts?.seen) : undefined;
+    const ofBody = bytes && (isForm ? setForm : setFields)?.(message, bytes, notes);
+    const ofQuery = url?.query ? readQuery(queryBinding, url.query, message) : undefined;
     if (maskField !== undefined && notes !== undefined) fillUpdateMask(maskField, message, notes.paths);
     if (mayLackFields) requireFields(input, message);
     const ignored = (ofQuery?.count ?? 0) + (ofBody?.count ?? 0);
@@ -102,26 +99,5 @@ export function createRequestReader(
       const setsFields = (): boolean => request.captures.length > 0 || hasParameters(queryBinding, request.query);
       return openRequestStream(request, { isRaw, setsFields }, readMessage);
     },
-  };
-}
-
-/** Creates the readers of the forms that a rule takes in the place of JSON or bytes, with their content types. */
-function createFormReaders(
-  input: DescMessage,
-  body: string,
-  bound: BoundFields,
-  { takesStream, isRaw }: { readonly takesStream: boolean; readonly isRaw: boolean },
-  options: BindingOptions,
-) {
-  const formPlace = options.forms && !takesStream && !isRaw ? formPlaceOf(input, body, bound) : undefined;
-  const partsPlace = options.multipartForms && !takesStream ? partsPlaceOf(input, body, bound) : undefined;
-  const formTypes = [
-    ...(formPlace === undefined ? [] : [formType]),
-    ...(partsPlace === undefined ? [] : [multipartType]),
-  ];
-  return {
-    setForm: formPlace && createFormReader(formPlace, options),
-    setParts: partsPlace && createPartsReader(partsPlace, options),
-    formTypes,
   };
 }

@@ -121,13 +121,6 @@ export interface RestServiceOptions {
    * `Sec-Fetch-Site`.
    */
   readonly forms?: boolean;
-  /**
-   * Accepts `multipart/form-data` in the place of a JSON body that is a message, or of a google.api.HttpBody: one part is
-   * that file, the others are fields by the rules of a query, at most 1,000 parts. The name of the file is not passed on.
-   * The price: as with {@link forms}, a page of any origin may send one; without it, a google.api.HttpBody refuses this
-   * one type of bytes.
-   */
-  readonly multipartForms?: boolean;
 }
 
 const serviceDefaults: Required<RestServiceOptions> = {
@@ -143,7 +136,6 @@ const serviceDefaults: Required<RestServiceOptions> = {
   shortEnumNames: false,
   int64Numbers: false,
   forms: false,
-  multipartForms: false,
 };
 
 /** {@link RestOptions} with how JSON answers are written. */
