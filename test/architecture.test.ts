@@ -103,7 +103,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[] }
   { from: "gateway/docs-page", to: ["gateway/calls", "gateway/carriers", "gateway/protocols"] },
   {
     from: "gateway/check",
-    to: ["gateway", "gateway/descriptors", "gateway/rest", "gateway/json", "gateway/service-config"],
+    to: ["gateway", "gateway/descriptors", "gateway/rest", "gateway/service-config"],
   },
   {
     from: "gateway/command",

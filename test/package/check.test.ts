@@ -28,8 +28,7 @@ afterAll(() => {
 test("the lines of the page check a definition, and exit with 0 where it starts", () => {
   const [block] = blocksRunBy("test/package/check.test.ts");
   const printed = user.run("bash", "-ec", block?.text ?? "");
-  expect(printed).toContain("\n    - plantstore.v1.PlantService.DeletePlant: DELETE /plants/{id}\n");
-  expect(printed).toContain("What is otherwise than with grpc-gateway:\n");
+  expect(printed).toContain("\nIt would start: 1 service with 1 binding of REST.\n");
 });
 
 /** Runs the command, and returns all that it printed, and its exit code on a last line. */

@@ -1,7 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { messageOf } from "../errors/index.ts";
 import { createNameFilter } from "../rest/index.ts";
-import { type Peer, peers } from "./differences.ts";
 import { parseOptions } from "./parse-options.ts";
 import { readRules } from "./read-rules.ts";
 import { InputProblem, readServices } from "./read-services.ts";
@@ -11,17 +10,14 @@ import { survey } from "./survey.ts";
 
 const usage = `Usage: npx @plantstore/gateway check SET [options]
 
-Says whether the gateway would start with the services of SET, a binary descriptor set, and what is otherwise than
-with connect-node, grpc-gateway and Envoy. SET comes from \`buf build -o set.binpb\`, or from
-\`protoc --include_imports --descriptor_set_out=set.binpb\`.
+Reports whether the gateway would start with the services of SET, a binary descriptor set, and otherwise every reason.
+SET comes from \`buf build -o set.binpb\`, or from \`protoc --include_imports --descriptor_set_out=set.binpb\`.
 
   --service NAME   these services alone; NAME ends with * for all that begin so; may be repeated
-  --from PEER      what is otherwise than with ${peers.join(", ")}; may be repeated
   --rest OPTION    with this option of rest for all services; may be repeated:
                    ${inLines(switchNames, 19)}
   --omit RPC       with this RPC in rest.omit, as package.Service.Method; may be repeated
   --rules FILE     with these rules from outside: a service config as YAML or JSON
-  --all            lists every binding
   -h, --help       prints this
 
 Exit code: 0 if the gateway would start, 1 if not, 2 if what was given cannot be read.
@@ -46,16 +42,16 @@ export async function checkCommand(words: readonly string[], { print, complain }
       print(usage);
       return 0;
     }
-    const { file, switches, from, omit, rulesFile, isMeant, all } = given;
+    const { file, switches, omit, rulesFile, isMeant } = given;
     const read = await readServices(file);
     read.omitted.forEach((problem) => complain(problem));
     const services = read.services.filter(isMeant);
     if (services.length === 0) throw new InputProblem(`${file} has no service of such a name`);
     const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
     const rest = { ...toRestOptions(switches), omit, rules, ignoreUnregistered: true };
-    const found = await survey(services, rest, { switches, from });
-    print(writeReport(file, found, { from, all }));
-    return found.refusals.length === 0 ? 0 : 1;
+    const found = await survey(services, rest);
+    print(writeReport(file, found));
+    return found.problems.length === 0 ? 0 : 1;
   } catch (error) {
     // Of a defect too: whoever checks a definition can do nothing with a stack.
     complain(error instanceof InputProblem ? error.message : `the definition cannot be checked: ${messageOf(error)}`);
@@ -71,15 +67,13 @@ function parseWords(words: readonly string[]) {
     throw new InputProblem(`${command} is no command: there are check and proxy\n\n${usage}`);
   }
   if (file === undefined || others.length > 0) throw new InputProblem(usage);
-  const { service = [], from = [], rest = [], omit = [], rules: rulesFile, all = false } = values;
+  const { service = [], rest = [], omit = [], rules: rulesFile } = values;
   const isMeant = createNameFilter(service);
   return {
     file,
     switches: parseSwitches(rest),
-    from: from.length === 0 ? peers : from.map(parsePeer),
     omit,
     rulesFile,
-    all,
     isMeant: ({ typeName }: DescService): boolean => isMeant?.(typeName) ?? true,
   };
 }
@@ -88,20 +82,12 @@ function parse(words: readonly string[]) {
   const several = { type: "string", multiple: true } as const;
   const options = {
     service: several,
-    from: several,
     rest: several,
     omit: several,
     rules: { type: "string" },
-    all: { type: "boolean" },
     help: { type: "boolean", short: "h" },
   } as const;
   return parseOptions(words, options, usage);
-}
-
-function parsePeer(name: string): Peer {
-  const peer = peers.find((each) => each === name.toLowerCase());
-  if (peer === undefined) throw new InputProblem(`--from knows no ${name}, only ${peers.join(", ")}`);
-  return peer;
 }
 
 /** Returns the names in lines of three. */

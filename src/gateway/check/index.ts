@@ -1,8 +1,8 @@
 /**
  * What would the gateway make of this definition? `npx @plantstore/gateway check set.binpb`.
  *
- * Flow: the file → services (read-services) → what `createGateway` refuses, with advice, and what differs from the peers
- * for these very bindings (survey, differences, advice) → a report. Nothing is served and no socket is opened.
+ * Flow: the file → services (read-services) → what `createGateway` refuses (survey) → a report. Nothing is served and no
+ * socket is opened.
  */
 export { checkCommand, type Output } from "./check-command.ts";
 export { readRules } from "./read-rules.ts";

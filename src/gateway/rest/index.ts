@@ -64,4 +64,3 @@ export {
   type TemplateVariable,
 } from "./path-template.ts";
 export { createNameFilter } from "./name-filter.ts";
-export { findUpdateMask } from "./update-mask.ts";
