@@ -18,7 +18,6 @@ const switches: Readonly<Record<SwitchName, true>> = {
   mapsInQuery: true,
   grpcMetadata: true,
   jsonClientStreams: true,
-  shortEnumNames: true,
   int64Numbers: true,
   forms: true,
   fullyDecodeReservedExpansion: true,

@@ -52,11 +52,11 @@ function createLocalReader(field: MessageTypedField): ValueReader {
 // Takes a name or a number that the enum may hold.
 function createEnumReader(desc: DescEnum): ValueReader {
   const noun = `a value of enum ${desc.typeName}`;
-  return ({ scanner, rejectUnknown, shortEnumNames, unknown, path }) => {
+  return ({ scanner, rejectUnknown, unknown, path }) => {
     const kind = scanner.peek();
     if (kind === "string") {
       const name = scanner.readString();
-      const named = enumNumberByName(desc, name, shortEnumNames);
+      const named = enumNumberByName(desc, name);
       if (named !== undefined) return named;
       if (rejectUnknown) throw new FieldProblem(`${quote(name)} is not ${noun}`);
       // The JSON mapping ignores names from a newer schema together with fields from it.

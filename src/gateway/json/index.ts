@@ -40,7 +40,7 @@ export { hasRequiredFields, isRequiredField, requireFields } from "./required-fi
 export { UnknownNames } from "./unknown-names.ts";
 export { decodeUtf8 } from "./utf8-text.ts";
 export { integerRangeOf } from "./numbers.ts";
-export { findField, isUnknownEnumName, jsonNameOf, shortEnumName } from "./names.ts";
+export { findField, isUnknownEnumName, jsonNameOf } from "./names.ts";
 export { createUrlEntryParser, createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
 export { oncePer } from "../made-code/index.ts";
 export { createReachableRegistry } from "./reachable-types.ts";

@@ -29,7 +29,6 @@ import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { printFieldMask } from "./field-mask.ts";
 import { asFieldValues, localFormOf, setOwn } from "./field-values.ts";
 import { mapToJson, refuseType, valueToJson } from "./json-elements.ts";
-import { shortEnumName } from "./names.ts";
 import { shortestFloat } from "./shortest-float.ts";
 import { printDuration, printTimestamp } from "./times.ts";
 import type { JsonForm, JsonStyle, MessageForms, ToJson } from "./write-context.ts";
@@ -108,18 +107,15 @@ function longToNumber(value: unknown): JsonValue {
 function enumForm(desc: DescEnum, style: JsonStyle): JsonForm {
   if (desc.typeName === "google.protobuf.NullValue") return { toJson: () => null };
   if (style.enumAsInteger === true) return "number";
-  const names = new Map<unknown, string>(
-    desc.values.map(({ number }) => [number, nameOf(desc, number, style.shortEnumNames === true)]),
-  );
+  const names = new Map<unknown, string>(desc.values.map(({ number }) => [number, nameOf(desc, number)]));
   return { toJson: (value) => names.get(value) ?? valueToJson(value, "number") };
 }
 
 // Of values with the same number, the first one gives the name. protobuf-es has JSON names of them since 2.12.
-function nameOf(desc: DescEnum, number: number, short: boolean): string {
+function nameOf(desc: DescEnum, number: number): string {
   const named: { readonly name: string; readonly jsonName?: string } | undefined = desc.value[number];
   const { name = "", jsonName = name } = named ?? {};
-  // A JSON name of its own has no prefix to leave out.
-  return (short && jsonName === name ? shortEnumName(desc, name) : undefined) ?? jsonName;
+  return jsonName;
 }
 
 // A google.protobuf.Struct that is stored as a plain object.

@@ -4,12 +4,13 @@ import { literal, makeFunction, messageClass, oncePer, switchText, TypeScope, un
 import { takesNull } from "./field-reader.ts";
 import { localFormOf, setOwn } from "./field-values.ts";
 import { fieldsByName } from "./names.ts";
-import { createValueReader, createWellKnownReader, type PlainReader, type Spelling } from "./plain-values.ts";
+import { createValueReader, createWellKnownReader, type PlainReader } from "./plain-values.ts";
 import { isMapKey } from "./text-forms.ts";
 
 /** The quick readers for one spelling of values: code that is made when the first text of a type is read. */
 export interface MadeReaders {
-  readonly spelling: Spelling;
+  /** Whether integers must be in canonical form. */
+  readonly canonical: boolean;
   /** Returns the reader of a message type, for its own JSON form if it has one. */
   of(desc: DescMessage): PlainReader;
   /** Returns the reader of all values of a field. */
@@ -17,11 +18,11 @@ export interface MadeReaders {
 }
 
 /** Creates the quick readers for one spelling of values. */
-export function createMadeReaders(spelling: Spelling): MadeReaders {
+export function createMadeReaders(canonical: boolean): MadeReaders {
   const readers: MadeReaders = {
-    spelling,
+    canonical,
     of: oncePer(
-      (desc) => createWellKnownReader(desc, spelling) ?? lazyReader((own) => messageText(desc, own, readers)),
+      (desc) => createWellKnownReader(desc, canonical) ?? lazyReader((own) => messageText(desc, own, readers)),
     ),
     ofField: oncePer((field) => lazyReader((own) => fieldText(field, own, readers))),
   };
@@ -132,7 +133,7 @@ function elementText(field: DescField, own: TypeScope, readers: MadeReaders): st
   const { message } = field;
   if (message !== undefined && localFormOf({ ...field, message }) === "message")
     return `value = ${own.name(readers.of(message))}.read(value, state);\n`;
-  const read = `value = ${own.name(createValueReader(field, readers.spelling))}.read(value, state);\n`;
+  const read = `value = ${own.name(createValueReader(field, readers.canonical))}.read(value, state);\n`;
   switch (message !== undefined && isWrapperDesc(message) ? message.fields[0].scalar : field.scalar) {
     case ScalarType.STRING:
       return `if (typeof value !== "string" || (state.mayBeLone && !value.isWellFormed())) throw unsure;\nstrings++;\n`;

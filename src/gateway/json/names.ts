@@ -1,4 +1,4 @@
-import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
+import type { DescEnum, DescEnumValue, DescField, DescMessage } from "@bufbuild/protobuf";
 import { oncePer } from "../made-code/index.ts";
 
 interface Named {
@@ -20,7 +20,11 @@ function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string
 export const fieldsByName: (message: DescMessage) => ReadonlyMap<string, DescField> = oncePer((message: DescMessage) =>
   byNames(message.fields),
 );
-const valuesOf = oncePer((desc: DescEnum) => byNames(desc.values));
+
+/** Returns the values of an enum by all their names, which are case-sensitive. */
+export const enumValuesByName: (desc: DescEnum) => ReadonlyMap<string, DescEnumValue> = oncePer((desc: DescEnum) =>
+  byNames(desc.values),
+);
 
 /** Finds a field by its JSON name or its proto name, as requests name it. If they are of two fields, by the JSON name. */
 export function findField(message: DescMessage, name: string): DescField | undefined {
@@ -37,38 +41,15 @@ export function jsonNameOf(field: DescField, { useProtoFieldName }: { readonly u
   return names.find((each) => findField(parent, each) === field) ?? jsonName;
 }
 
-/**
- * Returns the number of an enum value by its name, which is case-sensitive; `undefined` when there is none.
- *
- * @param short - whether the name may lack the prefix, see {@link shortEnumName}
- */
-export function enumNumberByName(desc: DescEnum, name: string, short = false): number | undefined {
-  return valuesOf(desc).get(name)?.number ?? (short ? shortNamesOf(desc).get(name) : undefined);
+/** Returns the number of an enum value by its name; `undefined` when there is none. */
+export function enumNumberByName(desc: DescEnum, name: string): number | undefined {
+  return enumValuesByName(desc).get(name)?.number;
 }
-
-/**
- * Returns the name of an enum value without the enum's own name, where that is the prefix of all: `RED` for `COLOR_RED`
- * of `Color`; `undefined` if there is no such prefix, or the rest is the name of another value.
- */
-export function shortEnumName(desc: DescEnum, name: string): string | undefined {
-  const short = desc.sharedPrefix === undefined ? undefined : name.slice(desc.sharedPrefix.length);
-  return short === undefined || valuesOf(desc).has(short) ? undefined : short;
-}
-
-/** Returns the numbers of the values of an enum by all their names, as {@link enumNumberByName} finds them. */
-export function enumNumbers(desc: DescEnum, short: boolean): ReadonlyMap<string | undefined, number> {
-  const numbers = [...valuesOf(desc)].map(([name, { number }]): [string, number] => [name, number]);
-  return short ? new Map([...shortNamesOf(desc), ...numbers]) : new Map(numbers);
-}
-
-const shortNamesOf = oncePer((desc: DescEnum): ReadonlyMap<string | undefined, number> => {
-  return new Map(desc.values.map(({ name, number }) => [shortEnumName(desc, name), number]));
-});
 
 // A protobuf identifier. Any other text cannot be a name from a newer schema.
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Returns whether a text could be a name that only a newer schema has: it is an identifier, but not in this enum. */
-export function isUnknownEnumName(desc: DescEnum, text: string, short = false): boolean {
-  return identifier.test(text) && enumNumberByName(desc, text, short) === undefined;
+export function isUnknownEnumName(desc: DescEnum, text: string): boolean {
+  return identifier.test(text) && enumNumberByName(desc, text) === undefined;
 }

@@ -10,7 +10,7 @@ import {
 import { isWrapperDesc, ListValueSchema, StructSchema, ValueSchema, type WktWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { refuse } from "../made-code/index.ts";
 import { createFieldSetter } from "./field-values.ts";
-import { enumNumbers } from "./names.ts";
+import { enumValuesByName } from "./names.ts";
 import { type IntegerRange, int32, integerRangeOf } from "./numbers.ts";
 import { countStrings } from "./parse-plain.ts";
 import { enumNumber, messageForm, scalarForm } from "./text-forms.ts";
@@ -24,14 +24,6 @@ export interface ReadState {
   readonly mayBeLone: boolean;
 }
 
-/** How values are spelled. */
-export interface Spelling {
-  /** Whether integers must be in canonical form. */
-  readonly canonical: boolean;
-  /** Whether names of enum values may lack their prefix. */
-  readonly shortEnumNames: boolean;
-}
-
 /** Reads values of what `JSON.parse` returns, as a protobuf-es message stores them. */
 export interface PlainReader {
   /**
@@ -43,13 +35,17 @@ export interface PlainReader {
   read(json: JsonValue, state: ReadState): unknown;
 }
 
-/** Creates the reader of the values of a field whose message type, if it has one, is not stored as a message. */
-export function createValueReader(field: DescField, spelling: Spelling): PlainReader {
-  if (field.enum !== undefined) return createEnumReader(field.enum, spelling);
+/**
+ * Creates the reader of the values of a field whose message type, if it has one, is not stored as a message.
+ *
+ * @param canonical - whether integers must be in canonical form
+ */
+export function createValueReader(field: DescField, canonical: boolean): PlainReader {
+  if (field.enum !== undefined) return createEnumReader(field.enum);
   if (field.message === undefined) {
-    return createScalarReader(field.scalar, field.fieldKind !== "map" && field.longAsString, spelling);
+    return createScalarReader(field.scalar, field.fieldKind !== "map" && field.longAsString, canonical);
   }
-  return isWrapperDesc(field.message) ? createWrappedReader(field.message, spelling) : structReader;
+  return isWrapperDesc(field.message) ? createWrappedReader(field.message, canonical) : structReader;
 }
 
 const structReader: PlainReader = { read: (json, state) => (isObject(json) ? counted(json, state) : refuse()) };
@@ -59,22 +55,22 @@ function counted(json: JsonValue, state: ReadState): JsonValue {
   return json;
 }
 
-function createEnumReader(desc: DescEnum, { shortEnumNames }: Spelling): PlainReader {
-  const numbers = enumNumbers(desc, shortEnumNames);
+function createEnumReader(desc: DescEnum): PlainReader {
+  const values = enumValuesByName(desc);
   return {
     read(json, state) {
       if (typeof json !== "string") return json === null ? 0 : (enumNumber(desc, toInteger(json, int32)) ?? refuse());
       state.strings++;
-      return numbers.get(json) ?? refuse();
+      return values.get(json)?.number ?? refuse();
     },
   };
 }
 
-function createWrappedReader({ fields: [inner] }: WktWrapperDesc, spelling: Spelling): PlainReader {
-  return createScalarReader(inner.scalar, inner.longAsString, spelling);
+function createWrappedReader({ fields: [inner] }: WktWrapperDesc, canonical: boolean): PlainReader {
+  return createScalarReader(inner.scalar, inner.longAsString, canonical);
 }
 
-function createScalarReader(scalar: ScalarType, longAsString: boolean, { canonical }: Spelling): PlainReader {
+function createScalarReader(scalar: ScalarType, longAsString: boolean, canonical: boolean): PlainReader {
   const form = scalarForm(scalar, longAsString);
   const readText = (json: JsonValue, state: ReadState): unknown => {
     if (typeof json !== "string" || (state.mayBeLone && !json.isWellFormed())) return refuse();
@@ -123,7 +119,7 @@ function toInteger(json: JsonValue, { min, max }: IntegerRange): number | undefi
 }
 
 /** Creates the reader of a well-known type with its own JSON form; `undefined` for every other type. */
-export function createWellKnownReader(desc: DescMessage, spelling: Spelling): PlainReader | undefined {
+export function createWellKnownReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":
       // It may come before its type.
@@ -141,12 +137,12 @@ export function createWellKnownReader(desc: DescMessage, spelling: Spelling): Pl
           Array.isArray(json) ? fromJson(ListValueSchema, counted(json, state), boundedByScanner) : refuse(),
       };
     default:
-      return isWrapperDesc(desc) ? createWrapperReader(desc, spelling) : createFormReader(desc, spelling);
+      return isWrapperDesc(desc) ? createWrapperReader(desc, canonical) : createFormReader(desc, canonical);
   }
 }
 
-function createWrapperReader(desc: WktWrapperDesc, spelling: Spelling): PlainReader {
-  const inner = createWrappedReader(desc, spelling);
+function createWrapperReader(desc: WktWrapperDesc, canonical: boolean): PlainReader {
+  const inner = createWrappedReader(desc, canonical);
   const store = createFieldSetter(desc.fields[0]);
   return {
     read(json, state) {
@@ -159,7 +155,7 @@ function createWrapperReader(desc: WktWrapperDesc, spelling: Spelling): PlainRea
 }
 
 // Reads a Timestamp, a Duration or a FieldMask, which are strings.
-function createFormReader(desc: DescMessage, { canonical }: Spelling): PlainReader | undefined {
+function createFormReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
   const form = messageForm(desc, false);
   return (
     form && {

@@ -24,8 +24,6 @@ export interface ReadContext {
   readonly scanner: JsonScanner;
   /** Whether unknown fields and enum names are refused; otherwise they are skipped. */
   readonly rejectUnknown: boolean;
-  /** Whether names of enum values may lack their prefix. */
-  readonly shortEnumNames: boolean;
   /** Whether integers must be in canonical form. */
   readonly canonicalIntegers: boolean;
   /** The types that a google.protobuf.Any may contain. */

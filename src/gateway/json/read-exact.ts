@@ -33,7 +33,6 @@ export function readExactText<Value>(
       ...rules,
       scanner: new JsonScanner(text),
       rejectUnknown,
-      shortEnumNames: options.shortEnumNames === true,
       canonicalIntegers: options.canonicalIntegers === true,
       registry: options.registry,
       unknown,

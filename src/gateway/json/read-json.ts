@@ -127,25 +127,17 @@ function readText<Value>(
   readerOf: (readers: MadeReaders) => PlainReader | undefined,
   take: (value: unknown, json: JsonValue) => Value,
 ): { readonly message: Value; readonly ignored: UnknownNames } {
-  const readers = readersOf(options);
+  const readers = options.canonicalIntegers === true ? canonicalReaders : readersOfAnySpelling;
   const text = toText(json);
   // What a text sets is noted by the exact reader.
   const reader = rules.notes === undefined && mayMakeCode(options) ? readerOf(readers) : undefined;
-  const quickly = reader && readQuickly(text, readers.spelling.canonical, reader, take);
+  const quickly = reader && readQuickly(text, readers.canonical, reader, take);
   if (quickly !== undefined) return { message: quickly.value, ignored: new UnknownNames() };
   return readExactText(text, options, rules, readExactly);
 }
 
-function readersOf({ canonicalIntegers, shortEnumNames }: ReadServiceJsonOptions): MadeReaders {
-  return (canonicalIntegers === true ? canonical : anySpelling)[shortEnumNames === true ? 1 : 0];
-}
-
-const readersByShortNames = (canonical: boolean): readonly [MadeReaders, MadeReaders] => [
-  createMadeReaders({ canonical, shortEnumNames: false }),
-  createMadeReaders({ canonical, shortEnumNames: true }),
-];
-const anySpelling = readersByShortNames(false);
-const canonical = readersByShortNames(true);
+const readersOfAnySpelling = createMadeReaders(false);
+const canonicalReaders = createMadeReaders(true);
 
 function readQuickly<Value>(
   text: string,

@@ -33,7 +33,4 @@ export const jsonOptionNames: OptionNames<Partial<JsonReadOptions & JsonWriteOpt
 };
 
 /** Options of one service. */
-export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
-  /** Whether names of enum values may lack their prefix: `RED` for `COLOR_RED` of the enum `Color`. */
-  readonly shortEnumNames?: boolean;
-}
+export type ReadServiceJsonOptions = ReadJsonOptions & CodegenOptions;

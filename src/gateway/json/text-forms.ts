@@ -136,13 +136,12 @@ export type UrlTextParser = (text: string) => unknown;
  * Integers must be in canonical form, so that each value has exactly one URL. Everything else is spelled as in proto3
  * JSON, without the quotes.
  *
- * @param shortEnumNames - whether names of enum values may lack their prefix
  * @returns `undefined` when values of the field have no text form: maps, and messages other than wrappers, Timestamp,
  * Duration and FieldMask
  */
-export function createUrlTextParser(field: DescField, shortEnumNames = false): UrlTextParser | undefined {
+export function createUrlTextParser(field: DescField): UrlTextParser | undefined {
   if (field.fieldKind === "map") return undefined;
-  const form = urlFormOf(field, shortEnumNames);
+  const form = urlFormOf(field);
   return form && ((text) => parseText(text, form, true));
 }
 
@@ -150,11 +149,8 @@ export function createUrlTextParser(field: DescField, shortEnumNames = false): U
 export type UrlEntryParser = (key: string, text: string) => readonly [key: string, value: unknown];
 
 /** Creates the parser for the entries of a map; `undefined` when its values have no text form. */
-export function createUrlEntryParser(
-  field: DescField & { readonly fieldKind: "map" },
-  shortEnumNames = false,
-): UrlEntryParser | undefined {
-  const form = entryFormOf(field, shortEnumNames);
+export function createUrlEntryParser(field: DescField & { readonly fieldKind: "map" }): UrlEntryParser | undefined {
+  const form = entryFormOf(field);
   if (form === undefined) return undefined;
   return (key, text) => {
     if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quote(key)} is not a valid key of this map`);
@@ -169,20 +165,20 @@ export function isMapKey(key: string, type: ScalarType): boolean {
   return type !== ScalarType.BOOL || key === "true" || key === "false";
 }
 
-function entryFormOf(field: DescField & { readonly fieldKind: "map" }, shortEnumNames: boolean): TextForm | undefined {
-  if (field.enum !== undefined) return enumForm(field.enum, shortEnumNames);
+function entryFormOf(field: DescField & { readonly fieldKind: "map" }): TextForm | undefined {
+  if (field.enum !== undefined) return enumForm(field.enum);
   return field.message === undefined ? scalarForm(field.scalar, false) : messageForm(field.message, true);
 }
 
-function urlFormOf(field: Exclude<DescField, { fieldKind: "map" }>, shortEnumNames: boolean): TextForm | undefined {
-  if (field.enum !== undefined) return enumForm(field.enum, shortEnumNames);
+function urlFormOf(field: Exclude<DescField, { fieldKind: "map" }>): TextForm | undefined {
+  if (field.enum !== undefined) return enumForm(field.enum);
   if (field.message === undefined) return scalarForm(field.scalar, field.longAsString);
   return (localFormOf(field) === "unwrapped" ? bareWrapperForm : messageForm)(field.message, true);
 }
 
-function enumForm(desc: DescEnum, short: boolean): TextForm {
+function enumForm(desc: DescEnum): TextForm {
   const parse = (text: string): number | undefined =>
-    enumNumberByName(desc, text, short) ?? enumNumber(desc, parseCanonicalInteger(text, int32));
+    enumNumberByName(desc, text) ?? enumNumber(desc, parseCanonicalInteger(text, int32));
   return { noun: `a value of enum ${desc.typeName}`, kinds: [], parse };
 }
 

@@ -5,8 +5,6 @@ import type { CodegenOptions } from "../made-code/index.ts";
 export interface JsonStyle extends Partial<JsonWriteOptions>, CodegenOptions {
   /** Writes 64-bit integers as numbers, except those that a double does not have exactly. */
   readonly int64Numbers?: boolean;
-  /** Writes names of enum values without their prefix. */
-  readonly shortEnumNames?: boolean;
 }
 
 /** Makes what `JSON.stringify` writes, for values of one type. */

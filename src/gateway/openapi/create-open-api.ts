@@ -140,7 +140,6 @@ function* describeServices(
     useProtoFieldName,
     abridged,
     // A type may be of several services, so its schema allows what any of them does.
-    shortEnumNames: ofServices.some(({ shortEnumNames }) => shortEnumNames),
     int64Numbers: ofServices.some(({ int64Numbers }) => int64Numbers),
   });
   const tagOf = nameTags(services);

@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { type BoundFields, jsonNameOf, shortEnumName } from "../json/index.ts";
+import { type BoundFields, jsonNameOf } from "../json/index.ts";
 import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
 import { componentFieldsMax, cutOff, documentFieldsMax, exampleFieldsMax, Expansion } from "./expansion.ts";
@@ -13,8 +13,6 @@ export interface SchemaOptions {
   readonly comments: Comments;
   /** Uses the proto names of fields instead of their JSON names. */
   readonly useProtoFieldName: boolean;
-  /** Whether a service writes enum values without their prefix. */
-  readonly shortEnumNames: boolean;
   /** Whether a service writes 64-bit integers as numbers. */
   readonly int64Numbers: boolean;
   /** The messages from which answers may leave out a scalar without presence, because its value is zero. */
@@ -193,20 +191,13 @@ export class Schemas {
     return schemaOfWellKnown(desc) ?? this.#refer(desc, () => this.ofObject(desc));
   }
 
-  #namesOf(desc: DescEnum): string[] {
-    const names = desc.values.map(({ name }) => name);
-    return this.#options.shortEnumNames
-      ? [...names.flatMap((name) => shortEnumName(desc, name) ?? []), ...names]
-      : names;
-  }
-
   #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
     // As `type: "null"` or an enum of null, generators make a type of it, and then lack that or its values.
     if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
     return this.#refer(desc, () =>
       desc.values.length > componentFieldsMax
         ? { type: "string", ...this.#describe(desc), $comment: `One of ${desc.values.length} names.` }
-        : { type: "string", ...this.#describeEnum(desc), enum: this.#namesOf(desc) },
+        : { type: "string", ...this.#describeEnum(desc), enum: desc.values.map(({ name }) => name) },
     );
   }
 

@@ -53,7 +53,7 @@ export function answersStream({ methodKind }: DescMethod): boolean {
 export function compileBinding(method: DescMethod, pattern: HttpPattern, options: BindingOptions): RestBinding {
   const { input, output, parent, name } = method;
   const template = parsePathTemplate(pattern.pathTemplate);
-  const variables = compilePathVariables(input, template, options.shortEnumNames);
+  const variables = compilePathVariables(input, template);
   const preparedResponse = prepareResponse(output, pattern.responseBody, options);
   const toRaw = createRawFinder(output, pattern.responseBody);
   const toJson = createJsonWriter(output, pattern.responseBody, options);

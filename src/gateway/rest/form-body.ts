@@ -37,8 +37,8 @@ export function formPlaceOf(input: DescMessage, body: string, bound: BoundFields
 
 /** Returns how the fields of a form are bound. */
 function bindForm({ message, bound }: FormPlace, options: BindingOptions): QueryBinding {
-  const { lenient, mapsInQuery: takesMaps, shortEnumNames } = options;
-  return { noun: "form field", message, boundFields: bound, lenient, takesMaps, shortEnumNames, isIgnored: undefined };
+  const { lenient, mapsInQuery: takesMaps } = options;
+  return { noun: "form field", message, boundFields: bound, lenient, takesMaps, isIgnored: undefined };
 }
 
 /** Opens the message that a form sets, in a request message. */

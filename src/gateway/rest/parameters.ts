@@ -31,8 +31,6 @@ export interface ParameterBinding {
   readonly lenient: boolean;
   /** Whether `labels[color]=red` sets an entry of a map. */
   readonly takesMaps: boolean;
-  /** Whether names of enum values may lack their prefix. */
-  readonly shortEnumNames: boolean;
 }
 
 /** A parameter: the field that it sets, and the key of the entry if that is a map. */
@@ -158,29 +156,20 @@ function findPath(message: DescMessage, name: string): FieldPath | undefined {
 }
 
 /** Returns whether a value is ignored because its enum may be a newer one. */
-function isOfNewerEnum(
-  { lenient, shortEnumNames }: ParameterBinding,
-  { path, key }: Parameter,
-  value: string,
-): boolean {
+function isOfNewerEnum({ lenient }: ParameterBinding, { path, key }: Parameter, value: string): boolean {
   if (!lenient) return false;
   const leaf = leafOf(path);
   const takesEnum = leaf.fieldKind !== "map" || key !== undefined;
-  return takesEnum && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value, shortEnumNames);
+  return takesEnum && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value);
 }
 
 /** Returns the value of a field, or of an element of it; for a map, key and value of an entry. */
-function parseParameter(
-  { noun, shortEnumNames }: ParameterBinding,
-  leaf: DescField,
-  key: string | undefined,
-  text: string,
-): unknown {
+function parseParameter({ noun }: ParameterBinding, leaf: DescField, key: string | undefined, text: string): unknown {
   if (leaf.fieldKind === "map") {
-    const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf, shortEnumNames);
+    const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf);
     if (parseEntry !== undefined && key !== undefined) return parseEntry(key, text);
   }
-  const parse = createUrlTextParser(leaf, shortEnumNames);
+  const parse = createUrlTextParser(leaf);
   if (parse === undefined) throw new FieldProblem(`cannot be set by a ${noun}`);
   return parse(text);
 }

@@ -34,15 +34,10 @@ interface BoundVariable {
 /**
  * Compiles the variables of a template for a request message.
  *
- * @param shortEnumNames - whether names of enum values may lack their prefix
  * @throws RuleProblem when a variable names no field, or a field that cannot be set from a path
  */
-export function compilePathVariables(
-  input: DescMessage,
-  template: PathTemplate,
-  shortEnumNames = false,
-): PathVariables {
-  const variables = template.variables.map((variable) => bindVariable(input, template, variable, shortEnumNames));
+export function compilePathVariables(input: DescMessage, template: PathTemplate): PathVariables {
+  const variables = template.variables.map((variable) => bindVariable(input, template, variable));
   return {
     boundFields: toBoundFields(variables.map((variable) => variable.path)),
     set(fields, captures) {
@@ -51,18 +46,13 @@ export function compilePathVariables(
   };
 }
 
-function bindVariable(
-  input: DescMessage,
-  template: PathTemplate,
-  variable: TemplateVariable,
-  shortEnumNames: boolean,
-): BoundVariable {
+function bindVariable(input: DescMessage, template: PathTemplate, variable: TemplateVariable): BoundVariable {
   const { fieldPath } = variable;
   const name = fieldPath.join(".");
   const path = resolveProtoPath(input, fieldPath);
   if (path === undefined) throw new RuleProblem(`path variable "${name}" is no field of ${input.typeName}`);
   const leaf = leafOf(path);
-  const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf, shortEnumNames);
+  const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf);
   if (parse === undefined) throw new RuleProblem(`path variable "${name}" is repeated, a map or a message`);
   if (!canCapture(template.segments.slice(variable.start, variable.end), parse)) {
     throw new RuleProblem(`path variable "${name}" can never be a value of its field`);

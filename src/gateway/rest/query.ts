@@ -22,11 +22,11 @@ export interface QueryBinding extends ParameterBinding {
 export function createQueryBinding(
   message: DescMessage,
   boundFields: BoundFields,
-  { lenient, mapsInQuery, shortEnumNames, ignoredQueryParameters }: BindingOptions,
+  { lenient, mapsInQuery, ignoredQueryParameters }: BindingOptions,
 ): QueryBinding {
   const isIgnored = createNameFilter(ignoredQueryParameters);
   const noun = "query parameter";
-  return { noun, message, boundFields, lenient, takesMaps: mapsInQuery, shortEnumNames, isIgnored };
+  return { noun, message, boundFields, lenient, takesMaps: mapsInQuery, isIgnored };
 }
 
 /**

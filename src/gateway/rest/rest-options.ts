@@ -104,12 +104,6 @@ export interface RestServiceOptions {
    */
   readonly jsonClientStreams?: boolean;
   /**
-   * Accepts enum values without the name of their enum, where that is the prefix of all: `RED` for `COLOR_RED` of the
-   * enum `Color`. Answers have the short names. The price: clients that know the whole names alone do not understand the
-   * answers, and a value has two URLs.
-   */
-  readonly shortEnumNames?: boolean;
-  /**
    * Writes 64-bit integers as JSON numbers. Those beyond 2^53, which most clients would misread, stay strings. The price:
    * the type of a value depends on its size, so clients must accept both.
    */
@@ -133,7 +127,6 @@ const serviceDefaults: Required<RestServiceOptions> = {
   mapsInQuery: false,
   grpcMetadata: false,
   jsonClientStreams: false,
-  shortEnumNames: false,
   int64Numbers: false,
   forms: false,
 };
@@ -156,12 +149,12 @@ export interface BindingOptions extends Required<RestServiceOptions> {
 export function bindingOptionsOf(service: DescService, options: RestRouteOptions): BindingOptions {
   const { emptyResponse = 200, json, writeJson = {}, onIgnored } = options;
   const ofService = serviceOptionsOf(service, options);
-  const { lenient, shortEnumNames, int64Numbers } = ofService;
+  const { lenient, int64Numbers } = ofService;
   return {
     ...ofService,
     emptyResponse,
-    readJson: { ...json, unknownFields: lenient ? "ignore" : "reject", shortEnumNames },
-    writeJson: shortEnumNames || int64Numbers ? { ...writeJson, shortEnumNames, int64Numbers } : writeJson,
+    readJson: { ...json, unknownFields: lenient ? "ignore" : "reject" },
+    writeJson: int64Numbers ? { ...writeJson, int64Numbers } : writeJson,
     onIgnored,
   };
 }

@@ -135,7 +135,7 @@ test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", 
   (name) => {
     const reading = (): unknown => readJson(BookSchema, `{"${name}":{"toString":null,"valueOf":null}}`);
     expect(reading).toThrow(ConnectError);
-    const readers = createMadeReaders({ canonical: false, shortEnumNames: false });
+    const readers = createMadeReaders(false);
     const state = { strings: 0, mayBeLone: false };
     expect(() => readers.of(BookSchema).read({ [name]: { toString: null, valueOf: null } }, state)).toThrow(
       expect.toSatisfy((thrown) => thrown === unsure),
@@ -144,7 +144,7 @@ test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", 
 );
 
 test("what clients usually send takes the quick way", () => {
-  const readers = createMadeReaders({ canonical: false, shortEnumNames: false });
+  const readers = createMadeReaders(false);
   const books = create(ImportBooksRequestSchema, { books: makeBooks(100) });
   const named = toJsonString(BookSchema, makeBook(1), { useProtoFieldName: true, enumAsInteger: true });
   const read = (desc: DescMessage, text: string): unknown => {

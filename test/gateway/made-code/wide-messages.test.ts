@@ -37,7 +37,7 @@ describe.each([100, 101, 1000])("a message with %i fields", (count) => {
     desc,
     Object.fromEntries(desc.fields.map(({ localName }, n) => [localName, n % 2 === 0 ? localName : n])),
   );
-  const readers = createMadeReaders({ canonical: false, shortEnumNames: false });
+  const readers = createMadeReaders(false);
   const reader = messageReader(desc);
   const json = toJsonString(desc, message);
   const bytes = toBinary(desc, message);

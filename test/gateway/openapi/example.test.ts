@@ -127,7 +127,6 @@ describe("an example", () => {
     const schemas = new Schemas({
       comments: new Map(),
       useProtoFieldName: true,
-      shortEnumNames: false,
       int64Numbers: false,
       abridged: new Set(),
     });

@@ -62,10 +62,10 @@ describe("a form as a body", () => {
     expect(await post(body, request)).toEqual({ httpStatus: 400, message: expect.stringContaining(message) });
   });
 
-  test("has entries of maps, and short names of enums, where the service takes them", async () => {
-    const options = { service: () => ({ forms: true, mapsInQuery: true, shortEnumNames: true }) };
-    expect(await post("labels[a]=b&f_enum=RED", undefined, options)).toEqual({
-      sink: { labels: { a: "b" }, fEnum: "RED" },
+  test("has entries of maps where the service takes them", async () => {
+    const options = { service: () => ({ forms: true, mapsInQuery: true }) };
+    expect(await post("labels[a]=b&f_enum=COLOR_RED", undefined, options)).toEqual({
+      sink: { labels: { a: "b" }, fEnum: "COLOR_RED" },
     });
   });
 

@@ -12,7 +12,6 @@ const all: RestServiceOptions = {
   mapsInQuery: true,
   grpcMetadata: true,
   jsonClientStreams: true,
-  shortEnumNames: true,
   int64Numbers: true,
   forms: true,
   lenient: true,

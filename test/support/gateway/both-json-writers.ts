@@ -16,7 +16,7 @@ const styles: readonly JsonStyle[] = [
   { registry: randomTypes },
   { registry: randomTypes, alwaysEmitImplicit: true, int64Numbers: true },
   { useProtoFieldName: true, enumAsInteger: true },
-  { shortEnumNames: true, alwaysEmitImplicit: true, useProtoFieldName: true },
+  { alwaysEmitImplicit: true, useProtoFieldName: true },
 ];
 const forms = styles.map((style) => ({
   made: createMessageForms(style, makeForm),

@@ -22,7 +22,6 @@ export interface Reading {
 }
 
 const optionsOf = (dice: Dice): ReadServiceJsonOptions => ({
-  shortEnumNames: dice.roll(4) === 0,
   unknownFields: dice.roll(3) === 0 ? "ignore" : "reject",
   canonicalIntegers: dice.roll(3) === 0,
   ...(dice.roll(2) === 0 ? { registry: randomTypes } : {}),

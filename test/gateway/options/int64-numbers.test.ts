@@ -2,11 +2,10 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type RestOptions } from "../../../src/gateway/index.ts";
-import { Color, KitchenSink, NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { createSink } from "../../support/gateway/ask-sink.ts";
+import { KitchenSink, NestedSchema, SinkSchema } from "../../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { kitchenSinkRegistry } from "../../support/gateway/kitchen-sink.ts";
 
-// shortEnumNames and int64Numbers of rest.service.
+// int64Numbers of rest.service.
 
 /** Returns the text of an answer over REST, and over Connect, which no option of REST changes. */
 async function answersOf(
@@ -26,57 +25,6 @@ async function answersOf(
     connect: await (await fetch(new Request("http://a/kitchensink.v1.KitchenSink/Unbound", unbound))).text(),
   };
 }
-
-describe("enum names without prefix", () => {
-  const rest: RestOptions = { service: () => ({ shortEnumNames: true, mapsInQuery: true }) };
-  const ask = createSink(rest);
-
-  test.each([
-    { request: "GET /v1/query?f_enum=RED", sink: { fEnum: "RED" } },
-    { request: "GET /v1/query?f_enum=COLOR_RED", sink: { fEnum: "RED" } },
-    { request: "GET /v1/query?f_enum=1", sink: { fEnum: "RED" } },
-    { request: "GET /v1/query?f_enum=99", sink: { fEnum: 99 } },
-    { request: "GET /v1/query?colors=GREEN&colors=COLOR_RED", sink: { colors: ["GREEN", "RED"] } },
-    { request: "GET /v1/query?palette[a]=GREEN", sink: { palette: { a: "GREEN" } } },
-    { request: "GET /v1/enum/GREEN", sink: { fEnum: "GREEN" } },
-  ])("$request", async ({ request, sink }) => {
-    expect(await ask(request)).toEqual({ sink });
-  });
-
-  test("are read in a body", async () => {
-    const body = '{"fEnum":"RED","colors":["GREEN","COLOR_RED"],"palette":{"a":"RED"},"choiceEnum":"GREEN"}';
-    const sink = { fEnum: "RED", colors: ["GREEN", "RED"], palette: { a: "RED" }, choiceEnum: "GREEN" };
-    expect(await ask("POST /v1/sinks", body)).toEqual({ sink });
-  });
-
-  test.each(["red", "_RED", "COLOR_COLOR_RED", "", "OLOR_RED"])("are not %j", async (name) => {
-    expect(await ask(`GET /v1/query?f_enum=${name}`)).toMatchObject({ httpStatus: 400 });
-    expect(await ask("POST /v1/sinks", JSON.stringify({ fEnum: name }))).toMatchObject({ httpStatus: 400 });
-  });
-
-  test("are not read by default, nor over Connect", async () => {
-    expect(await createSink({})("GET /v1/query?f_enum=RED")).toMatchObject({ httpStatus: 400 });
-    expect(await createSink({})("POST /v1/sinks", '{"fEnum":"RED"}')).toMatchObject({ httpStatus: 400 });
-    const { connect } = await answersOf({ fEnum: Color.RED }, rest);
-    expect(connect).toBe('{"sink":{"fEnum":"COLOR_RED"}}');
-  });
-
-  test("are the zero of a whole body", async () => {
-    expect(await answersOf({}, rest, "/v1/response/enum")).toMatchObject({ rest: '"UNSPECIFIED"' });
-  });
-
-  test("that a lenient service does not know are ignored", async () => {
-    const lenient = createSink({ service: () => ({ shortEnumNames: true, lenient: true }) });
-    expect(await lenient("GET /v1/query?colors=BLUE&colors=RED")).toEqual({ sink: { colors: ["RED"] } });
-  });
-
-  test("are in the description beside the whole ones", () => {
-    const { components } = createOpenApi([KitchenSink], { info: { title: "t", version: "1" }, rest });
-    expect(components?.schemas?.["Color"]).toMatchObject({
-      enum: ["UNSPECIFIED", "RED", "GREEN", "COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN"],
-    });
-  });
-});
 
 describe("64-bit integers as numbers", () => {
   const rest: RestOptions = { service: () => ({ int64Numbers: true }) };
