@@ -223,7 +223,7 @@ describe("what cannot be read", () => {
     {
       name: "rules with an alias",
       words: [plants, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
-      says: "a.yaml has no rules: line 2, column 10: *: a text",
+      says: "a.yaml has no rules: line 2, column 10: *a is an alias",
     },
   ])("$name", async ({ words, says }) => {
     const { exitCode, printed, complaint } = await check(...words);

@@ -37,7 +37,8 @@ test.each([
 test.each([
   ["http:\n  rules:\n  - selectr: a\n", 'unknown field "rules[0].selectr"'],
   ["http:\n  rules:\n  - selector: 1\n", "rules[0].selector"],
-  ["http: *rules\n", "line 1, column 7: *: a text that begins with it is written in quotes"],
+  ["http: *rules\n", "line 1, column 7: *rules is an alias"],
+  ["http:\n  rules:\n  - {<<: {selector: a.B.C}, get: /a}\n", 'unknown field "rules[0].<<"'],
   ["type: google.api.Service\n", "it has no http, which has the rules"],
   ["just a text\n", "it has no http, which has the rules"],
   ["", "it has no http, which has the rules"],
