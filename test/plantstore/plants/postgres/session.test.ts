@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -75,7 +75,6 @@ async function isEncrypted(parameters: string, host = "localhost"): Promise<stri
 describe("a session", () => {
   test.each([
     { mode: "disable", encrypted: "f" },
-    { mode: "allow", encrypted: "f" },
     { mode: "prefer", encrypted: "t" },
     { mode: "require", encrypted: "t" },
   ])("is encrypted or not as sslmode=$mode says", async ({ mode, encrypted }) => {
@@ -98,24 +97,6 @@ describe("a session", () => {
     const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${broken.port}/postgres`));
     await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
     await session.close();
-  });
-
-  test("falls back to TLS with sslmode=allow where the server lets a user in by nothing else", async () => {
-    const url = await server.createSchema();
-    await runSql(url, "CREATE ROLE shy LOGIN");
-    const rules = join(server.socketFolder, "data", "pg_hba.conf");
-    writeFileSync(rules, `hostnossl all shy 127.0.0.1/32 reject\n${readFileSync(rules, "utf8")}`);
-    await runSql(url, "SELECT pg_reload_conf()");
-    const connectAs = async (mode: string): Promise<unknown> => {
-      const session = new Session(readServerUrl(`postgres://shy@127.0.0.1:${port}/postgres?sslmode=${mode}`));
-      try {
-        return await session.query("SELECT 1");
-      } finally {
-        await session.close();
-      }
-    };
-    await expect.poll(() => connectAs("disable").catch(({ code }) => code)).toBe("28000");
-    await expect(connectAs("allow")).resolves.toEqual([["1"]]);
   });
 
   test.each([

@@ -52,12 +52,9 @@ const connectTimeoutSDefault = 5;
 // a host that takes connections and says nothing would keep the others from being tried.
 const connectTimeoutSMax = 60;
 
-// Seconds of silence before TCP checks whether the server is still there. Imports and exports have no other time-out,
-// and by default systems check after two hours.
-const keepAliveSDefault = 10;
-
-// In seconds: two hours, which is the default of systems.
-const keepAliveSMax = 7_200;
+// Milliseconds of silence before TCP checks whether the server is still there. Imports and exports have no other
+// timeout, and by default systems check after two hours.
+const keepAliveMs = 10_000;
 
 const supported: ReadonlySet<string> = new Set([
   "application_name",
@@ -65,8 +62,6 @@ const supported: ReadonlySet<string> = new Set([
   "connect_timeout",
   "dbname",
   "host",
-  "keepalives",
-  "keepalives_idle",
   "options",
   "password",
   "port",
@@ -95,8 +90,7 @@ export function readServerUrl(text: string): Server {
   const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
   const hosts = hostsOf(parameters);
   const shared = sharedBy(parameters);
-  const connectTimeoutMs =
-    1_000 * readSeconds(parameters, "connect_timeout", connectTimeoutSDefault, connectTimeoutSMax);
+  const connectTimeoutMs = 1_000 * readConnectTimeoutS(parameters);
   const names = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`);
   return {
     name: `${names.join()}/${parameters.get("dbname")}`,
@@ -138,18 +132,18 @@ function sharedBy(parameters: Parameters): Omit<Way, "host" | "port" | "ssl"> {
     ...(password && { password }),
     ...(options && { options }),
     application_name: parameters.get("application_name") ?? "plantstore",
-    keepAlive: readWord(parameters, "keepalives", ["0", "1"]) !== "0",
-    keepAliveInitialDelayMillis: 1_000 * readSeconds(parameters, "keepalives_idle", keepAliveSDefault, keepAliveSMax),
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveMs,
     // `require` is refused: the client would silently go on without channel binding.
     enableChannelBinding: readWord(parameters, "channel_binding", ["disable", "prefer"]) === "prefer",
   };
 }
 
-function readSeconds(parameters: Parameters, name: string, fallback: number, most: number): number {
-  const text = parameters.get(name) ?? String(fallback);
-  const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (seconds >= 1 && seconds <= most) return seconds;
-  throw new StoreOpenError(`${name} in the database URL must be whole seconds from 1 to ${most}`);
+function readConnectTimeoutS(parameters: Parameters): number {
+  const text = parameters.get("connect_timeout") ?? String(connectTimeoutSDefault);
+  const seconds = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  if (seconds >= 1 && seconds <= connectTimeoutSMax) return seconds;
+  throw new StoreOpenError(`connect_timeout in the database URL must be whole seconds from 1 to ${connectTimeoutSMax}`);
 }
 
 function readWord(parameters: Parameters, name: string, words: readonly string[]): string | undefined {
@@ -177,8 +171,6 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
   switch (mode) {
     case "disable":
       return [false];
-    case "allow":
-      return [false, unverified];
     case "prefer":
       return [unverified, false];
     case "require":
