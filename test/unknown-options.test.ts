@@ -98,7 +98,6 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   SafeErrorsOptions: (wrong) => createSafeErrors({ log: silentLog, ...wrong }),
   PlantParts: (wrong) => servePlants({ store, verifier: rejectAll, readiness, log: silentLog, ...wrong }),
   PlantServerOptions: (wrong) => createPlantServer({ store, ...wrong }),
-  DrainOptions: (wrong) => createPlantServer({ store }).drain(wrong),
   StoreOptions: (wrong) => openPlantStore({ kind: "sqlite", path: "/nowhere/a.db" }, wrong),
   DurableStoreOptions: (wrong) => openPlantStore({ kind: "postgres", url: "postgres://127.0.0.1:1/a" }, wrong),
   IdRange: (wrong) =>

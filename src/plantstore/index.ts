@@ -14,4 +14,4 @@ export {
   servePlants,
   type WaitingDeletions,
 } from "./service/index.ts";
-export { createPlantServer, type DrainOptions, type PlantServer, type PlantServerOptions } from "./server/index.ts";
+export { createPlantServer, type PlantServer, type PlantServerOptions } from "./server/index.ts";

@@ -119,8 +119,8 @@ async function serveAsWorker({ adminAddress, ...configuration }: Configuration):
 
 /** Options of {@link serveUntilStopped}. */
 interface ServeOptions extends StartOptions {
-  /** Resolves when the server is to shut down; to "retire" if another one goes on in its place. */
-  readonly stop: Promise<NodeJS.Signals | "drain" | "retire">;
+  /** Resolves when the server is to shut down. */
+  readonly stop: Promise<NodeJS.Signals | "drain">;
   readonly onListening?: (server: StartedServer) => void | Promise<void>;
 }
 
@@ -137,7 +137,7 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   await options.onListening?.(server);
   const end = await Promise.race([options.stop, server.breakdown]);
   const code = end === undefined ? exitCode.breakdown : exitCode.ok;
-  await server.drain({ replaced: end === "retire" });
+  await server.drain();
   // A log that nobody reads, or a request to a collector that never answers, would keep the process alive.
   setTimeout(() => process.exit(code), lastWordsMs).unref();
   return code;

@@ -34,7 +34,6 @@ const replaceAfterMs = 500;
  * Listens, and serves with several processes, each of which gets as many connections as the others.
  *
  * A worker that ends is replaced. If the first one cannot start, neither can the others, and its exit code is returned.
- * SIGUSR2 replaces all workers, one after the other, each by one that takes connections before it drains.
  * A stop signal drains all workers, after which this resolves to 0; a second one ends all of them at once.
  *
  * Rejects with the error of the system when it cannot listen.
@@ -56,7 +55,6 @@ export async function superviseWorkers({ count, at, adminAddress, log }: Workers
   const stopped = firstStopSignal(() => workers.tell("kill"));
   // Before the start, because unhandled signals end a process.
   process.on("SIGHUP", () => workers.tell("reload"));
-  process.on("SIGUSR2", () => void workers.replace());
   const first = await workers.startFirst();
   if (first !== undefined) {
     await shared.drain();
@@ -71,12 +69,9 @@ export async function superviseWorkers({ count, at, adminAddress, log }: Workers
 class Workers {
   /** By place: one that replaces another takes its place, and continues its metrics. */
   readonly #current: Map<number, ChildProcess>;
-  /** All that have not ended, also those that start or drain. */
-  readonly #alive = new Set<ChildProcess>();
   readonly #shared: SharedPort;
   readonly #log: WorkersLog;
   #areReplaced = false;
-  #isReplacing = false;
 
   constructor(current: Map<number, ChildProcess>, shared: SharedPort, log: WorkersLog) {
     this.#current = current;
@@ -92,21 +87,17 @@ class Workers {
   }
 
   start(place: number): ChildProcess {
-    const worker = this.#fork(place);
+    const worker = fork(process.argv[1] ?? "", process.argv.slice(2), {
+      env: { ...process.env, [workerVariable]: "on" },
+    });
     this.#current.set(place, worker);
+    this.#shared.handTo(worker);
+    worker.once("exit", (code, signal) => this.#startAgain(place, worker, code ?? signal));
     return worker;
   }
 
-  /** Replaces all workers, unless it is doing that, or the first has yet to start. */
-  async replace(): Promise<void> {
-    if (this.#isReplacing) return;
-    this.#isReplacing = true;
-    await this.#replaceEach();
-    this.#isReplacing = false;
-  }
-
   tell(order: WorkerOrder | "kill"): void {
-    for (const worker of this.#alive) {
+    for (const worker of this.#current.values()) {
       if (order === "kill") worker.kill("SIGKILL");
       else tell(worker, order);
     }
@@ -115,23 +106,9 @@ class Workers {
   /** Resolves when all have drained and ended. */
   async drain(): Promise<void> {
     this.#areReplaced = false;
-    const ended = [...this.#alive].map((worker) => once(worker, "exit"));
+    const ended = [...this.#current.values()].map((worker) => once(worker, "exit"));
     this.tell("drain");
     await Promise.all(ended);
-  }
-
-  #fork(place: number): ChildProcess {
-    const worker = fork(process.argv[1] ?? "", process.argv.slice(2), {
-      env: { ...process.env, [workerVariable]: "on" },
-    });
-    this.#alive.add(worker);
-    this.#shared.handTo(worker);
-    worker.once("exit", (code, signal) => {
-      this.#alive.delete(worker);
-      // One that was replaced has ended as it should.
-      if (this.#current.get(place) === worker) this.#startAgain(place, worker, code ?? signal);
-    });
-    return worker;
   }
 
   #startAgain(place: number, { pid }: ChildProcess, cause: number | string | null): void {
@@ -139,27 +116,8 @@ class Workers {
     if (!this.#areReplaced) return;
     this.#log.warn({ errorCode: workerEnded, pid, cause }, "a worker ended and is replaced");
     setTimeout(() => {
-      if (this.#areReplaced && !this.#current.has(place)) this.start(place);
+      if (this.#areReplaced) this.start(place);
     }, replaceAfterMs);
-  }
-
-  async #replaceEach(): Promise<void> {
-    for (const place of this.#current.keys()) {
-      // A stop signal came since; nobody would tell another worker to drain.
-      if (!this.#areReplaced) return;
-      const worker = this.#fork(place);
-      if (!(await listens(worker))) {
-        this.#log.warn({ errorCode: workerEnded, pid: worker.pid }, "a new worker ended; the old ones stay");
-        return;
-      }
-      const old = this.#current.get(place);
-      this.#current.set(place, worker);
-      if (old === undefined) continue;
-      const ended = once(old, "exit");
-      tell(old, "retire");
-      await ended;
-    }
-    this.#log.info({ workers: this.#current.size }, "all workers are replaced");
   }
 }
 

@@ -1,7 +1,7 @@
 import type { MetricFamily } from "../server/index.ts";
 
-/** A message of the supervisor to a worker; to retire is to drain while others go on serving. */
-export type WorkerOrder = "drain" | "retire" | "reload" | "report-metrics";
+/** A message of the supervisor to a worker. */
+export type WorkerOrder = "drain" | "reload" | "report-metrics";
 
 /** A message of a worker to the supervisor: first that it listens, then its metrics whenever it is asked for them. */
 export interface WorkerReport {
@@ -17,9 +17,9 @@ export interface SupervisorChannel {
   /** Reports that this worker listens, or its metrics. */
   readonly report: (report: WorkerReport) => void;
   /** Registers what to do when the supervisor gives an order other than to end. */
-  readonly onOrder: (order: Exclude<WorkerOrder, "drain" | "retire">, obey: () => void) => void;
+  readonly onOrder: (order: Exclude<WorkerOrder, "drain">, obey: () => void) => void;
   /** Resolves when this worker is to shut down: the supervisor says so, or is gone. */
-  readonly stop: Promise<"drain" | "retire">;
+  readonly stop: Promise<"drain">;
   /** Closes the connection, which would keep the process alive. */
   readonly leave: () => void;
 }
@@ -31,7 +31,7 @@ export interface SupervisorChannel {
  * workers to drain. A signal to a worker would count as the second one, which cuts the drain short.
  */
 export function connectToSupervisor(): SupervisorChannel {
-  for (const name of ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"] as const) process.on(name, () => undefined);
+  for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
   return {
     report: (report) => void process.send?.(report),
     onOrder: (expected, obey) => {
@@ -42,7 +42,7 @@ export function connectToSupervisor(): SupervisorChannel {
     stop: new Promise((resolve) => {
       process.once("disconnect", () => resolve("drain"));
       process.on("message", (order: WorkerOrder) => {
-        if (order === "drain" || order === "retire") resolve(order);
+        if (order === "drain") resolve(order);
       });
     }),
     leave: () => {

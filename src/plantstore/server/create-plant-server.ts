@@ -51,18 +51,12 @@ export interface PlantServer {
   /** Uses a renewed certificate for new connections; existing ones stay open. */
   setSecureContext(context: SecureContextOptions): void;
   /**
-   * Shuts down gracefully: turns readiness off, keeps serving for the drain delay unless it is `replaced`, stops
-   * accepting, finishes running calls.
+   * Shuts down gracefully: turns readiness off, keeps serving for the drain delay, stops accepting, finishes running
+   * calls.
    */
-  drain(options?: DrainOptions): Promise<void>;
+  drain(): Promise<void>;
   /** Shuts down at once and aborts running calls. */
   close(): Promise<void>;
-}
-
-/** Options of {@link PlantServer.drain}. */
-export interface DrainOptions {
-  /** Whether another process already serves at the same address, so that no balancer need notice. Default false. */
-  readonly replaced?: boolean;
 }
 
 /**
@@ -116,11 +110,9 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
     },
     readiness,
     setSecureContext: (context) => gateway.setSecureContext(context),
-    drain: async (drainOptions = {}) => {
-      refuseUnknownOptions(drainOptions, { replaced: true }, "drain");
-      const { replaced = false } = drainOptions;
+    drain: async () => {
       endReadinessLog?.();
-      await drainGracefully(gateway, readiness, { delayMs: replaced ? 0 : drainDelayMs, timeoutMs: drainTimeoutMs });
+      await drainGracefully(gateway, readiness, { delayMs: drainDelayMs, timeoutMs: drainTimeoutMs });
     },
     close: () => {
       endReadinessLog?.();

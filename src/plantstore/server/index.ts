@@ -13,7 +13,7 @@ export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { type ConfigurationSources, readConfiguration, showConfiguration, trimmedSettings } from "./configuration.ts";
 export { explainListening } from "./explain-listening.ts";
-export { createPlantServer, type DrainOptions, type PlantServer } from "./create-plant-server.ts";
+export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
 export { listTokens, revokeToken } from "@plantstore/operators/auth";
 export { nearestName } from "@plantstore/gateway/options";
 export { explainSystemError } from "@plantstore/operators/inputs";

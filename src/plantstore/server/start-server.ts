@@ -6,7 +6,7 @@ import { type IdRange, openMemoryStore, openPlantStore } from "../plants/index.t
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 import { serveMetrics } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";
-import { assemblePlantServer, type DrainOptions, type PlantServer } from "./create-plant-server.ts";
+import { assemblePlantServer, type PlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
 import { type Database, followDatabase, namingDatabase } from "./database-url.ts";
 import { explainListening } from "./explain-listening.ts";
@@ -22,7 +22,7 @@ import { watchBreakdown } from "./watch-breakdown.ts";
 /** A running server. */
 export interface StartedServer extends BoundAddress {
   /** Stops accepting, finishes running calls, and closes the store and the files. */
-  drain(options?: DrainOptions): Promise<void>;
+  drain(): Promise<void>;
   /** Resolves when the store has a fault that only a restart can mend; then drain the server, and end the process. */
   readonly breakdown: Promise<void>;
   /** Where `/metrics` is; `undefined` without an admin address. */
@@ -103,9 +103,9 @@ export async function startServer(configuration: Configuration, options: StartOp
       log.info("reloading");
       await Promise.all([auth?.reload?.(), certificate?.reload(), database.file?.reload()]);
     },
-    drain: async (drainOptions) => {
+    drain: async () => {
       log.info("draining");
-      await server.drain(drainOptions);
+      await server.drain();
       await toClose.disposeAsync();
       log.info("stopped");
     },

@@ -9,7 +9,6 @@ import { projectFolder } from "../../support/process/child-program.ts";
 import { type CommandLine, startCommandLine, startNode } from "../../support/process/command-line.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { runCommand } from "../../support/process/run-command.ts";
-import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
 
 const token = "token-of-the-workers-test";
@@ -104,66 +103,7 @@ test("workers drain and end when the process that started them is gone", async (
   expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
 });
 
-test("SIGUSR2 replaces the workers under load, one after the other, and no call fails", async () => {
-  using folder = createTempFolder();
-  // Far longer than a test may take: one that is replaced waits for no balancer.
-  const { server, baseUrl, database } = await serve(folder, 600_000);
-  await using ended = server;
-  await runSql(database, "DELETE FROM plants");
-  const port = Number(new URL(baseUrl).port);
-  const callers = [openRestCaller, openRestCaller, openGrpcCaller, openGrpcCaller];
-  const load = startLoad(callers.map((open) => open({ address: "127.0.0.1", port }, token)));
-  await expect.poll(load.answered).toBeGreaterThan(50);
-  server.process.kill("SIGUSR2");
-  await server.find(/"msg":"all workers are replaced"/);
-  const before = load.answered();
-  await expect.poll(load.answered).toBeGreaterThan(before + 50);
-  const { failed, unprocessed } = await load.stop();
-  expect(failed).toEqual([]);
-  // A GOAWAY may cross one call on each connection of gRPC.
-  expect(unprocessed).toBeLessThanOrEqual(6);
-  const said = server.stderr();
-  expect(said.match(/"msg":"stopped"/g)).toHaveLength(3);
-  expect(said).not.toContain("is replaced");
-  server.process.kill("SIGTERM");
-  await server.find(timesSaid("draining", 6));
-  // The same signal again within a second would be the same request.
-  server.process.kill("SIGINT");
-  expect(await ended.end()).toBe(1);
-});
-
-test("when a new worker ends at its start, the old ones stay", async () => {
-  using folder = createTempFolder();
-  const { server, baseUrl, database } = await serve(folder);
-  await using ended = server;
-  await runSql(database, "ALTER TABLE deletions RENAME TO none");
-  server.process.kill("SIGUSR2");
-  await server.find(/"errorCode":"ERR_WORKER_ENDED".*a new worker ended; the old ones stay/);
-  await runSql(database, "ALTER TABLE none RENAME TO deletions");
-  // An old worker may have noticed meanwhile that its table was missing, and serves again after its next check.
-  await expect.poll(() => deletePlant(baseUrl, 1)).toBe(204);
-  server.process.kill("SIGTERM");
-  expect(await ended.end()).toBe(0);
-});
-
-test.each([
-  { when: "a new one listens", said: timesSaid("listening", 4) },
-  { when: "an old one drains", said: timesSaid("draining", 1) },
-])("a stop signal when $when ends all workers, and no further one is started", async ({ said }) => {
-  using folder = createTempFolder();
-  const { server } = await serve(folder);
-  await using ended = server;
-  server.process.kill("SIGUSR2");
-  await server.find(said);
-  server.process.kill("SIGTERM");
-  // Comes too late.
-  server.process.kill("SIGUSR2");
-  expect(await ended.end()).toBe(0);
-  expect(server.stderr().match(/"msg":"(?:listening|stopped)"/g)).toHaveLength(8);
-  expect(server.stderr()).not.toContain("ERR_WORKER_ENDED");
-});
-
-test("signals to read again and to replace do not end a command whose first worker is about to start", async () => {
+test("a signal to read again does not end a command whose first worker is about to start", async () => {
   using folder = createTempFolder();
   // It reads: of a connection that is not read from, the end would not be seen.
   await using silent = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
@@ -177,8 +117,8 @@ test("signals to read again and to replace do not end a command whose first work
     PLANTSTORE_TOKENS: token,
   });
   await connected;
-  for (const signal of ["SIGHUP", "SIGUSR2", "SIGTERM", "SIGINT"] as const) server.process.kill(signal);
-  // By the second stop signal, and not by one of the others.
+  for (const signal of ["SIGHUP", "SIGTERM", "SIGINT"] as const) server.process.kill(signal);
+  // By the second stop signal, and not by SIGHUP.
   expect(await server.end()).toBe(1);
 });
 

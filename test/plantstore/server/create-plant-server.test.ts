@@ -166,11 +166,6 @@ test("a server that is told to drain is not ready from then on, however long it 
   await within(drained, "the end of the drain");
 });
 
-test("a server that is replaced waits for no balancer", async () => {
-  await using server = await serve({ drainDelayMs: 600_000 });
-  await within(server.drain({ replaced: true }), "the end of the drain");
-});
-
 test("a connection that is open while the server drains is served once more, then closed", async () => {
   await using server = await serve();
   using connection = await openHttp1({ address: "127.0.0.1", port: server.port });
