@@ -243,7 +243,6 @@ test.each([
   'attributes["rpc.method"] === "_OTHER" ? "rpc.system.name" : "rpc.method"',
   'name.slice(0, -"_total".length)',
   "(flags, _operands, terminal) => run(flags, terminal)",
-  'if (part.name === "_charset_") requireUtf8(binding, part);',
 ])("%s is not taken for private", (line) => {
   expect(privateAccessIn(line)).toEqual([]);
 });

@@ -153,12 +153,8 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
     expect(answer.body.includes(bytes)).toBe(true);
   });
 
-  test.each([
-    { name: "has left nothing", parse: () => ({}), type: "application/json" },
-    { name: "has parsed a form that is taken", parse: parseForm, type: form },
-  ])("says that the body is gone where its parser $name", async ({ parse, type }) => {
-    const options = { rest: { service: () => ({ forms: true }) } };
-    const answer = await ask(version, parse, post(sinks, "f_int64=7", [["content-type", type]]), options);
+  test("says that the body is gone where its parser has left nothing", async () => {
+    const answer = await ask(version, () => ({}), post(sinks, '{"fInt64":"7"}'));
     expect(answer.httpStatus).toBe(500);
     expect(String(answer.body)).toContain("mount the gateway before any body parser");
   });

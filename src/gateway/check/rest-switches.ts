@@ -19,7 +19,6 @@ const switches: Readonly<Record<SwitchName, true>> = {
   grpcMetadata: true,
   jsonClientStreams: true,
   int64Numbers: true,
-  forms: true,
   fullyDecodeReservedExpansion: true,
 };
 

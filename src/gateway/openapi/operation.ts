@@ -2,8 +2,6 @@ import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import {
   answersStream,
   findProtoField,
-  formPlaceOf,
-  formType,
   printPathTemplate,
   resolveProtoPath,
   type RestBinding,
@@ -23,7 +21,7 @@ import type {
   OpenApiVersion,
 } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
-import { describeForm, describePathParameter, describeQuery } from "./parameters.ts";
+import { describePathParameter, describeQuery } from "./parameters.ts";
 import type { BoundObject, Schemas } from "./schemas.ts";
 
 /** Options of {@link describeOperation}; the same for all operations of a document. */
@@ -112,8 +110,6 @@ function bodyContent(
   if (schema === undefined) return undefined;
   const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
   // Of all JSON values that such a stream may be, tools know arrays.
-  const form = formType in content ? formPlaceOf(method.input, pattern.body, boundByPath) : undefined;
-  if (form !== undefined) content[formType] = schemaOf(describeForm(form, schemas, expansion));
   if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
   return content;
 }

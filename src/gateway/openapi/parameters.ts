@@ -1,14 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "../json/index.ts";
-import {
-  type FieldPath,
-  type FormPlace,
-  leafOf,
-  parameterNameOf,
-  parameterNamesMax,
-  resolveProtoPath,
-} from "../rest/index.ts";
-import { cutOff, type Expansion } from "./expansion.ts";
+import { type FieldPath, leafOf, parameterNameOf, parameterNamesMax, resolveProtoPath } from "../rest/index.ts";
+import type { Expansion } from "./expansion.ts";
 import { isOutputOnly, isRequired } from "./field-behavior.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
@@ -155,17 +148,5 @@ function describeQueryValue(
     schema: schemas.ofParameter(field),
     // `labels[color]=red` (§4.8.12.3, "Style Values").
     ...(isMap && { style: "deepObject", explode: true }),
-  };
-}
-
-/** Returns the schema of a form: an object whose members have the names of {@link describeQuery}, and are not in maps. */
-export function describeForm({ message, bound }: FormPlace, schemas: Schemas, expansion: Expansion): OpenApiSchema {
-  const fields = describeQuery(message, bound, schemas, { expansion });
-  const required = fields.filter((field) => field.required === true).map(({ name }) => name);
-  return {
-    type: "object",
-    ...(expansion.isCut && { description: cutOff }),
-    properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
-    ...(required.length > 0 && { required }),
   };
 }

@@ -6,9 +6,6 @@ import { findProtoField } from "./field-path.ts";
 import { isMediaType } from "./http-body.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
-/** The content type of forms (WHATWG URL §5). */
-export const formType = "application/x-www-form-urlencoded";
-
 /** The format of the bodies of a rule. */
 export interface BodyFormat {
   /** Nothing, nothing that is read, one JSON value, a stream of JSON values, or bytes of any type. */
@@ -25,7 +22,6 @@ export interface BodyFormat {
 const noBody: BodyFormat = { kind: "none", contentTypes: [] };
 const ignoredBody: BodyFormat = { kind: "ignored", contentTypes: [] };
 const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
-const jsonOrForm: BodyFormat = { kind: "json", contentTypes: [...json.contentTypes, formType] };
 const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
 // Not `application/json`, which is one JSON value.
 const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
@@ -45,19 +41,18 @@ function mayBeArray(input: DescMessage, body: string): boolean {
  * Returns the format of the bodies of a rule.
  *
  * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
- * @param rule - whether its body is a google.api.HttpBody, whether the client sends a stream of messages, and whether
- * the rule accepts forms in addition to JSON
+ * @param rule - whether its body is a google.api.HttpBody, and whether the client sends a stream of messages
  * @param options - of the service
  */
 export function bodyFormatOf(
   input: DescMessage,
   body: string,
-  rule: { readonly isRaw: boolean; readonly takesStream: boolean; readonly acceptsForms: boolean },
+  rule: { readonly isRaw: boolean; readonly takesStream: boolean },
   options: BindingOptions,
 ): BodyFormat {
   if (body === "") return options.ignoreBodies ? ignoredBody : noBody;
   if (rule.isRaw) return anyBytes;
-  if (!rule.takesStream) return rule.acceptsForms ? jsonOrForm : json;
+  if (!rule.takesStream) return json;
   if (options.jsonClientStreams) {
     return { ...gatewayLines, jsonValues: mayBeArray(input, body) ? "sequence" : "or-array" };
   }
@@ -113,10 +108,4 @@ function isOfFormat({ kind, contentTypes }: BodyFormat, contentType: string): bo
   if (!contentTypes.includes(type) && !(kind === "json" && jsonSuffixType.test(type))) return false;
   // RFC 8259 §11: parameters other than charset mean nothing to JSON.
   return parameters.every((text) => !text.startsWith("charset") || utf8Charset.test(text));
-}
-
-/** Returns whether a content type that was accepted is that of a form. */
-export function isFormType(contentType: string): boolean {
-  // Not of `application/x-www-form-urlencoded+json`, which is JSON.
-  return /^application\/x-www-form-urlencoded[\t ]*(?:;|$)/i.test(contentType);
 }

@@ -107,7 +107,7 @@ export function createPathSetter(path: FieldPath): FieldSetter {
 }
 
 /** Returns the message in a field, which is created if it is missing. @throws FieldProblem for a member of a oneof of which another is set */
-export function childOf(parent: FieldValues, field: DescField): FieldValues {
+function childOf(parent: FieldValues, field: DescField): FieldValues {
   const child = loadField(parent, field);
   if (child !== undefined) return asFieldValues(child);
   refuseOtherMember(parent, field);

@@ -46,8 +46,6 @@ export {
   type RestServiceOptions,
   serviceOptionsOf,
 } from "./rest-options.ts";
-export { formType } from "./body-format.ts";
-export { type FormPlace, formPlaceOf } from "./form-body.ts";
 export { type FieldPath, findProtoField, leafOf, resolveProtoPath } from "./field-path.ts";
 export { parsePathTemplate } from "./parse-path-template.ts";
 export { parameterNameOf, parameterNamesMax } from "./parameters.ts";

@@ -20,10 +20,8 @@ import {
   resolveFieldPath,
 } from "./field-path.ts";
 
-/** Which fields of a message parameters may set: those of a query, or the fields of a form. */
+/** Which fields of a message the parameters of a query may set. */
 export interface ParameterBinding {
-  /** What they are called in errors. */
-  readonly noun: "query parameter" | "form field";
   readonly message: DescMessage;
   /** Fields that something else sets, so that no parameter must. */
   readonly boundFields: BoundFields;
@@ -34,13 +32,13 @@ export interface ParameterBinding {
 }
 
 /** A parameter: the field that it sets, and the key of the entry if that is a map. */
-export interface Parameter {
+interface Parameter {
   readonly path: FieldPath;
   readonly key: string | undefined;
 }
 
 /** What parameters have set so far. */
-export interface ParametersSet {
+interface ParametersSet {
   readonly fields: FieldValues;
   /** The paths of the fields, each with the key of an entry of a map. */
   readonly seen: Set<string>;
@@ -65,30 +63,19 @@ export function setParameter(
   if (isOfNewerEnum(binding, parameter, value)) return unknown.addEnumValue(value, path);
   const leaf = leafOf(path);
   try {
-    const parsed = parseParameter(binding, leaf, key, value);
+    const parsed = parseParameter(leaf, key, value);
     const place = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
     if (leaf.fieldKind !== "list" && seen.has(place)) throw new FieldProblem("is set more than once");
     seen.add(place);
     createPathSetter(path)(fields, parsed);
   } catch (error) {
-    if (error instanceof FieldProblem) throw invalid(binding, `${quote(name)}: ${error.message}`);
+    if (error instanceof FieldProblem) throw invalidParameter(name, error.message);
     throw error;
   }
 }
 
-/** Returns what was ignored. @throws ConnectError `InvalidArgument` that names it, unless the service is lenient */
-export function refuseUnknown({ noun, lenient }: ParameterBinding, { unknown }: ParametersSet): UnknownNames {
-  if (unknown.count === 0 || lenient) return unknown;
-  throw problem(codeOf(noun), unknown.describe(noun));
-}
-
-/** Returns the error for a parameter; the message goes on behind what it is called. */
-export function invalid({ noun }: ParameterBinding, message: string): ConnectError {
-  return problem(codeOf(noun), `${noun} ${message}`);
-}
-
-function codeOf(noun: ParameterBinding["noun"]): "ERR_QUERY_INVALID" | "ERR_MESSAGE_INVALID" {
-  return noun === "query parameter" ? "ERR_QUERY_INVALID" : "ERR_MESSAGE_INVALID";
+function invalidParameter(name: string, reason: string): ConnectError {
+  return problem("ERR_QUERY_INVALID", `query parameter ${quote(name)}: ${reason}`);
 }
 
 /** Names that the dotted path of a parameter has at most. 100: protobuf's own recursion limit for messages. */
@@ -107,7 +94,7 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
     if (bound === undefined) return found;
     if (bound !== "whole") continue;
     if (binding.lenient) return undefined;
-    throw invalid(binding, `${quote(name)}: is bound by the path or the body`);
+    throw invalidParameter(name, "is bound by the path or the body");
   }
   return found;
 }
@@ -164,12 +151,12 @@ function isOfNewerEnum({ lenient }: ParameterBinding, { path, key }: Parameter, 
 }
 
 /** Returns the value of a field, or of an element of it; for a map, key and value of an entry. */
-function parseParameter({ noun }: ParameterBinding, leaf: DescField, key: string | undefined, text: string): unknown {
+function parseParameter(leaf: DescField, key: string | undefined, text: string): unknown {
   if (leaf.fieldKind === "map") {
     const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf);
     if (parseEntry !== undefined && key !== undefined) return parseEntry(key, text);
   }
   const parse = createUrlTextParser(leaf);
-  if (parse === undefined) throw new FieldProblem(`cannot be set by a ${noun}`);
+  if (parse === undefined) throw new FieldProblem("cannot be set by a query parameter");
   return parse(text);
 }

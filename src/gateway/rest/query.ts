@@ -1,14 +1,8 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { type BoundFields, type FieldValues, quote, UnknownNames } from "../json/index.ts";
 import { createNameFilter } from "./name-filter.ts";
-import {
-  invalid,
-  type ParameterBinding,
-  type ParametersSet,
-  refuseUnknown,
-  resolveParameter,
-  setParameter,
-} from "./parameters.ts";
+import { problem } from "../errors/index.ts";
+import { type ParameterBinding, resolveParameter, setParameter } from "./parameters.ts";
 import { decodePercent } from "./raw-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
@@ -25,12 +19,12 @@ export function createQueryBinding(
   { lenient, mapsInQuery, ignoredQueryParameters }: BindingOptions,
 ): QueryBinding {
   const isIgnored = createNameFilter(ignoredQueryParameters);
-  const noun = "query parameter";
-  return { noun, message, boundFields, lenient, takesMaps: mapsInQuery, isIgnored };
+  return { message, boundFields, lenient, takesMaps: mapsInQuery, isIgnored };
 }
 
 /**
- * Reads query parameters into a message, by proto names or JSON names: `a.b=1&c=x&c=y`, where `c` is repeated.
+ * Reads query parameters into a message, by proto names or JSON names: `a.b=1&c=x&c=y`, where `c` is repeated. A `+` is
+ * a space.
  *
  * The query never overrides what the path or the body sets. A field, or an entry of a map, may be set once unless it is
  * repeated, and only one member of a oneof.
@@ -40,22 +34,22 @@ export function createQueryBinding(
  * @throws ConnectError `InvalidArgument` that names every unknown parameter, or the one that is wrong
  */
 export function readQuery(binding: QueryBinding, query: string, fields: FieldValues): UnknownNames {
-  return readParameters(binding, query.split("&"), { fields, seen: new Set(), unknown: new UnknownNames() });
-}
-
-/** Reads parameters as they are sent, `name=value`, with `+` for a space. Throws and returns as {@link readQuery} does. */
-export function readParameters(binding: QueryBinding, texts: readonly string[], set: ParametersSet): UnknownNames {
-  for (const text of texts) {
+  const unknown = new UnknownNames();
+  const set = { fields, seen: new Set<string>(), unknown };
+  for (const text of query.split("&")) {
     if (text === "") continue;
     const equals = text.indexOf("=");
     const name = decodeQueryText(equals < 0 ? text : text.slice(0, equals));
     const parameter = name === undefined ? undefined : resolveParameter(binding, name);
     if (name !== undefined && parameter === undefined && binding.isIgnored?.(name) === true) continue;
     const value = equals < 0 ? "" : decodeQueryText(text.slice(equals + 1));
-    if (name === undefined || value === undefined) throw invalid(binding, `${quote(text)} is malformed`);
+    if (name === undefined || value === undefined) {
+      throw problem("ERR_QUERY_INVALID", `query parameter ${quote(text)} is malformed`);
+    }
     setParameter(binding, parameter, name, value, set);
   }
-  return refuseUnknown(binding, set);
+  if (unknown.count === 0 || binding.lenient) return unknown;
+  throw problem("ERR_QUERY_INVALID", unknown.describe("query parameter"));
 }
 
 /**

@@ -108,13 +108,6 @@ export interface RestServiceOptions {
    * the type of a value depends on its size, so clients must accept both.
    */
   readonly int64Numbers?: boolean;
-  /**
-   * Accepts a form (`application/x-www-form-urlencoded`) in the place of a JSON body that is a message, by the rules of a
-   * query: `a.b=1&c=x&c=y`, at most 1,000 fields. The price: a page of any origin may send a form without a preflight
-   * (Fetch §2.2.2), so where a browser adds the credential, such as a cookie, `admit` must check `Origin` or
-   * `Sec-Fetch-Site`.
-   */
-  readonly forms?: boolean;
 }
 
 const serviceDefaults: Required<RestServiceOptions> = {
@@ -128,7 +121,6 @@ const serviceDefaults: Required<RestServiceOptions> = {
   grpcMetadata: false,
   jsonClientStreams: false,
   int64Numbers: false,
-  forms: false,
 };
 
 /** {@link RestOptions} with how JSON answers are written. */

@@ -148,7 +148,7 @@ describe("a stream of a client as application/json", () => {
 
 describe("messages that may be arrays themselves", () => {
   const options = bindingOptionsOf(KitchenSink, rest);
-  const rule = { isRaw: false, takesStream: true, acceptsForms: false };
+  const rule = { isRaw: false, takesStream: true };
 
   test.each([
     { input: SinkSchema, body: "tags", want: "sequence" },

@@ -13,7 +13,6 @@ const all: RestServiceOptions = {
   grpcMetadata: true,
   jsonClientStreams: true,
   int64Numbers: true,
-  forms: true,
   lenient: true,
   sameValueAsPath: true,
   updateMaskFromBody: true,
@@ -27,7 +26,6 @@ const withBody: RestOptions["rules"] = [
   },
 ];
 
-const form: Field = ["content-type", "application/x-www-form-urlencoded"];
 const json: Field = ["content-type", "application/json"];
 
 const header: readonly { readonly name: string; readonly header: readonly Field[] }[] = [
@@ -43,10 +41,6 @@ const bodies: readonly { readonly body: string; readonly type: Field }[] = [
   { body: '[{"id":"8"}]', type: json },
   { body: '{"id":"7","id":"8"}', type: json },
   { body: '{"__proto__":{"id":"8"}}', type: json },
-  { body: "id=8", type: form },
-  { body: "id=7&id=8", type: form },
-  { body: "id%5B%5D=8", type: form },
-  { body: "__proto__.id=8", type: form },
 ];
 
 const none: readonly Field[] = [];
