@@ -38,7 +38,6 @@ export { FieldProblem, quote } from "./field-problem.ts";
 export type { BoundFields, FieldNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
 export { UnknownNames } from "./unknown-names.ts";
-export { decodeUtf8 } from "./utf8-text.ts";
 export { integerRangeOf } from "./numbers.ts";
 export { findField, isUnknownEnumName, jsonNameOf } from "./names.ts";
 export { createUrlEntryParser, createUrlTextParser, type UrlTextParser } from "./text-forms.ts";

@@ -9,7 +9,6 @@ import { messageReaders } from "./message-reader.ts";
 import type { BoundFields, FieldReader, ReadContext } from "./read-context.ts";
 import type { ReadServiceJsonOptions } from "./read-options.ts";
 import { UnknownNames } from "./unknown-names.ts";
-import { decodeUtf8 } from "./utf8-text.ts";
 
 /** What the reading of one text takes into account besides its options. */
 export type TextRules = Pick<ReadContext, "sameAsBound" | "notes">;
@@ -94,6 +93,8 @@ export function readJsonExactly<Desc extends DescMessage>(
 
 const noRules: TextRules = { sameAsBound: false, notes: undefined };
 
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 /** Returns JSON as text. @throws ConnectError `InvalidArgument` for bytes that are not UTF-8, and for lone surrogates */
 export function toText(json: Uint8Array | string): string {
   if (typeof json === "string") {
@@ -101,7 +102,7 @@ export function toText(json: Uint8Array | string): string {
     throw invalidMessage("not JSON: a lone surrogate in the text");
   }
   try {
-    return decodeUtf8(json);
+    return utf8.decode(json);
   } catch {
     throw invalidMessage("not JSON: the bytes are not UTF-8");
   }
