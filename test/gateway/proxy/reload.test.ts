@@ -208,7 +208,10 @@ describe("of two upstreams, each has the outcome of its last reload:", () => {
 
     clock.mockReturnValue(reloadMs);
     sets = next;
-    await proxy.reload();
+    const { problems } = await proxy.reload();
+    // Each once, though it may be that of both.
+    expect(problems).toEqual([...new Set(problems)]);
+    expect(problems.length > 0).toBe(want.some((problem) => problem !== undefined));
     expect(proxy.descriptorReloads).toEqual(
       want.map((problem) => ({
         problem: problem && expect.stringMatching(problem),
@@ -244,6 +247,24 @@ test("what cannot be read at a reload is read again, with a back-off", async () 
   // Nobody asks for the other two.
   await expect.poll(() => reports.length, { timeout: 20_000 }).toBe(3);
   expect(reports.map(({ problems }) => problems)).toEqual([["2 to come"], ["1 to come"], []]);
+});
+
+test("the back-off begins anew once the descriptors could be read", async () => {
+  const set = descriptorSetOf(GreenhouseService.file);
+  let failures = 0;
+  const read = (): Promise<Uint8Array> =>
+    failures-- > 0 ? Promise.reject(new Error("no file")) : Promise.resolve(set);
+  await using stack = new AsyncDisposableStack();
+  const proxy = await createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }] });
+  stack.defer(() => proxy.close());
+  failures = 4;
+  for (let reload = 0; reload < 5; reload++) await proxy.reload();
+  expect(proxy.descriptorReloads[0]?.problem).toBeUndefined();
+  failures = 1;
+  await proxy.reload();
+  expect(proxy.descriptorReloads[0]?.problem).toBe("no file");
+  // Longer than the first wait, 1.2 s at most, and shorter than the fifth, 5.2 s at least.
+  await expect.poll(() => proxy.descriptorReloads[0]?.problem, { timeout: 4_500 }).toBeUndefined();
 });
 
 test("what onReload throws is a fault, and the reload stands", async () => {
