@@ -2,13 +2,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, test } from "vitest";
 import { GetReadingRequestSchema, GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../src/gateway/index.ts";
 import { createReflectionService, ServerReflection } from "../../src/gateway/reflection/index.ts";
 import { startBalancerProcess } from "../support/balancers/balancer-process.ts";
 import type { Address } from "../support/carriers/exchange.ts";
 import { waitLimitMs } from "../support/deadline.ts";
 import { getReadingProcedure } from "../support/gateway/greenhouse.ts";
 import { type ProxyProcess, startProxyProcess } from "../support/gateway/proxy-process.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { freePort } from "../support/process/free-port.ts";
 import {
   type Caller,
@@ -26,7 +26,7 @@ const callCount = 2_000;
 /** Milliseconds between two calls of a caller: the balancer's checks need the cores, too. */
 const callGapMs = 2;
 
-const upstream = createGateway({
+const upstream = createTestGateway({
   routes: (router) => {
     router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }) });
     router.service(ServerReflection, createReflectionService([GreenhouseService]));

@@ -6,7 +6,6 @@ import {
   GreenhouseService,
   WatchReadingsRequestSchema,
 } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../src/gateway/index.ts";
 import { createReflectionService, ServerReflection } from "../../src/gateway/reflection/index.ts";
 import { type HttpBalancer, httpBalancers } from "../support/balancers/http-balancers.ts";
 import { type LeftRequest, openLeavingClients } from "../support/balancers/leaving-clients.ts";
@@ -14,6 +13,7 @@ import type { HttpVersion } from "../support/carriers/exchange.ts";
 import { encodeEnvelope } from "../support/gateway/envelope.ts";
 import { getReadingProcedure } from "../support/gateway/greenhouse.ts";
 import { startProxyProcess } from "../support/gateway/proxy-process.ts";
+import { createTestGateway } from "../support/gateway/test-engine.ts";
 import { deletePlantProcedure, encodeDeletePlant, wireFormats } from "../support/gateway/wire-format.ts";
 import { runSql, startPostgres } from "../support/plants/postgres-server.ts";
 import { buildLimitMs } from "../support/process/build-step.ts";
@@ -137,7 +137,7 @@ const readingBytes = 20_000;
 async function startProxy(): Promise<Served> {
   let cancelled = 0;
   const countEnd = (signal: AbortSignal): void => signal.addEventListener("abort", () => cancelled++);
-  const upstream = createGateway({
+  const upstream = createTestGateway({
     routes: (router) => {
       router.service(GreenhouseService, {
         getReading: (_, { signal }) => {

@@ -2,11 +2,11 @@ import { renameSync, writeFileSync } from "node:fs";
 import type { DescService } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../../src/gateway/index.ts";
 import { createReflectionService, ServerReflection } from "../../../src/gateway/reflection/index.ts";
 import { StreamService } from "../../gen/streams/v1/stream_service_pb.ts";
 import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
 import { startProxyProcess } from "../../support/gateway/proxy-process.ts";
+import { createTestGateway } from "../../support/gateway/test-engine.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
 import { readSamples } from "../../support/telemetry/samples.ts";
 
@@ -18,7 +18,7 @@ const descriptors = descriptorSetOf(GreenhouseService.file);
 
 /** What the reflection of the upstream lists. */
 let offered: readonly DescService[] = [];
-const upstream = createGateway({
+const upstream = createTestGateway({
   routes: (router) => {
     router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }) });
     router.service(ServerReflection, {
@@ -28,7 +28,7 @@ const upstream = createGateway({
   },
 });
 /** Another upstream, whose reflection does not change. */
-const neighbor = createGateway({
+const neighbor = createTestGateway({
   routes: (router) => {
     router.service(ServerReflection, createReflectionService([StreamService]));
   },
