@@ -3,7 +3,7 @@ import type { TokenOutcome } from "./token-verifier.ts";
 /** The outcome for a token, and how long it is valid. */
 export interface TimedOutcome {
   readonly outcome: TokenOutcome;
-  /** Milliseconds since the epoch at which the outcome expires. */
+  /** When the outcome expires, in milliseconds on the clock that its cache is asked by: since the epoch, as `exp` is. */
   readonly untilMs: number;
 }
 
@@ -24,7 +24,7 @@ export class OutcomeCache<K extends TimedOutcome> {
   readonly #bad = new Generations<K>(badTokensMax);
   readonly #asking = new Map<string, Promise<TokenOutcome>>();
 
-  /** Returns the outcome for a token if it is still valid at `nowMs`, in milliseconds since the epoch. */
+  /** Returns the outcome for a token if it is still valid at `nowMs`. */
   get(digest: string, nowMs: number): K | undefined {
     const known = this.#good.get(digest) ?? this.#bad.get(digest);
     return known !== undefined && nowMs < known.untilMs ? known : undefined;

@@ -49,18 +49,19 @@ const errorCode: OperatorErrorCode = "ERR_INTROSPECTION_UNAVAILABLE";
 /** Creates a verifier that asks the endpoint about every token that it has not cached. */
 export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log: OperatorLog): TokenVerifier {
   const known = new OutcomeCache<TimedOutcome>();
+  /** For tokens on which the endpoint failed, by `performance.now()`. */
+  const failed = new OutcomeCache<TimedOutcome>();
+  const health = new EndpointHealth(endpoint.url, log);
   const closed = new AbortController();
-  const failedOn = new Set<string>();
   let asking = 0;
-  let awayAtMs = Number.NEGATIVE_INFINITY;
-  let failure: string | undefined;
 
   function verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
-    return known.get(token.digest, Date.now())?.outcome ?? known.askOnce(token.digest, () => askInTurn(token));
+    const timed = known.get(token.digest, Date.now()) ?? failed.get(token.digest, performance.now());
+    return timed?.outcome ?? known.askOnce(token.digest, () => askInTurn(token));
   }
 
   async function askInTurn(token: PresentedToken): Promise<TokenOutcome> {
-    if (Date.now() - awayAtMs < pauseMs) return unavailable(`the introspection endpoint failed just now: ${failure}`);
+    if (health.isPaused) return unavailable(`the introspection endpoint failed just now: ${health.failure}`);
     if (asking >= askingMax) return unavailable(`${askingMax} questions are with the introspection endpoint already`);
     asking += 1;
     try {
@@ -74,38 +75,69 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
     const signal = AbortSignal.any([AbortSignal.timeout(endpoint.timeoutMs), closed.signal]);
     const answer = await introspect(endpoint, text, signal);
     if (answer.kind === "failure") return fail(answer, digest);
-    if (failure !== undefined) log.info({ endpoint: withoutQuery(endpoint.url) }, "tokens can be introspected again");
-    failure = undefined;
-    awayAtMs = Number.NEGATIVE_INFINITY;
-    failedOn.clear();
+    health.worked();
     known.set(digest, answer.value);
     return answer.value.outcome;
   }
 
   function fail({ problem, endpointFailed }: Failure, digest: string): TokenOutcome {
-    if (endpointFailed) countFailure(problem, digest);
+    if (endpointFailed) health.failed(problem, digest);
     const outcome = unavailable(problem);
-    known.set(digest, { outcome, untilMs: Date.now() + pauseMs });
+    failed.set(digest, { outcome, untilMs: performance.now() + pauseMs });
     return outcome;
-  }
-
-  function countFailure(problem: string, digest: string): void {
-    const fields = { errorCode, endpoint: withoutQuery(endpoint.url), problem };
-    if (problem !== failure) log.warn(fields, "tokens cannot be introspected");
-    failure = problem;
-    failedOn.add(digest);
-    if (failedOn.size < failuresMax) return;
-    awayAtMs = Date.now();
-    failedOn.clear();
   }
 
   return {
     verify,
     get problem() {
-      return Date.now() - awayAtMs < problemForMs ? failure : undefined;
+      return health.problem;
     },
     close: () => closed.abort(),
   };
+}
+
+/** Whether an endpoint is up. Times are those of `performance.now()`: where a wall clock is set back, none gets longer. */
+class EndpointHealth {
+  /** Why it failed last; `undefined` if it has answered since. */
+  failure: string | undefined;
+  readonly #url: URL;
+  readonly #log: OperatorLog;
+  /** The tokens on which it has failed since it last answered, or was last found to be down. */
+  readonly #failedOn = new Set<string>();
+  #awayAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(url: URL, log: OperatorLog) {
+    this.#url = url;
+    this.#log = log;
+  }
+
+  /** Whether it is left alone, because it is down. */
+  get isPaused(): boolean {
+    return performance.now() - this.#awayAtMs < pauseMs;
+  }
+
+  /** Why it is down, for an operator. */
+  get problem(): string | undefined {
+    return performance.now() - this.#awayAtMs < problemForMs ? this.failure : undefined;
+  }
+
+  worked(): void {
+    const fields = { endpoint: withoutQuery(this.#url) };
+    if (this.failure !== undefined) this.#log.info(fields, "tokens can be introspected again");
+    this.failure = undefined;
+    this.#awayAtMs = Number.NEGATIVE_INFINITY;
+    this.#failedOn.clear();
+  }
+
+  failed(problem: string, digest: string): void {
+    const fields = { errorCode, endpoint: withoutQuery(this.#url), problem };
+    if (problem !== this.failure) this.#log.warn(fields, "tokens cannot be introspected");
+    this.failure = problem;
+    this.#failedOn.add(digest);
+    if (this.#failedOn.size < failuresMax) return;
+    this.#awayAtMs = performance.now();
+    this.#failedOn.clear();
+  }
 }
 
 async function introspect(
