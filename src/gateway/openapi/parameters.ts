@@ -124,9 +124,9 @@ function describeInQuery(
   };
 }
 
+/** Returns whether the dots of a parameter's name separate these names, of which it has no fewer. */
 function isSplitInto(name: string, names: readonly string[]): boolean {
-  const split = name.split(".");
-  return split.length === names.length && split.every((each, at) => each === names[at]);
+  return name.split(".").every((each, at) => each === names[at]);
 }
 
 /** Describes the values of a field; `undefined` for one that no parameter sets. */

@@ -114,7 +114,7 @@ export function parameterNameOf(
   const [suffix, key] = leafOf(path).fieldKind === "map" ? ["[key]", "key"] : ["", undefined];
   return [path.map(nameOf).join("."), printFieldPath(path)].find((name) => {
     const found = findNamed(message, name + suffix, true);
-    return found?.key === key && found?.path.length === path.length && found.path.every((at, i) => at === path[i]);
+    return found?.key === key && path.every((field, at) => field === found?.path[at]);
   });
 }
 

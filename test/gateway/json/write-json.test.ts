@@ -174,6 +174,7 @@ function defineOdd(jsonNames: readonly string[]): DescMessage {
 
 test.each([
   ["another", ["same", "same"], {}, '{"same":"0","f1":"1"}'],
+  ["another, which is called so itself", ["f1", "f1"], {}, '{"f0":"0","f1":"1"}'],
   ["the prototype", ["__proto__"], {}, '{"__proto__":"0"}'],
   ["another field, in a circle", ["f1", "f0"], {}, '{"f1":"0","f0":"1"}'],
   ["another field, in a circle", ["f1", "f0"], { useProtoFieldName: true }, '{"f1":"0","f0":"1"}'],

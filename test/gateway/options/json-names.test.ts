@@ -35,6 +35,7 @@ function serveEcho(options: RestServiceOptions = {}, useProtoFieldName = false) 
 
 const strict = serveEcho();
 const withMaps = serveEcho({ mapsInQuery: true });
+const withJsonStreams = serveEcho({ jsonClientStreams: true });
 const styles = [
   { style: "JSON names", served: strict },
   { style: "proto names", served: serveEcho({}, true) },
@@ -42,6 +43,9 @@ const styles = [
 ];
 
 type Served = typeof strict;
+
+/** The maps of the request, by all their names. */
+const isMap = /^(?:labels|filter$|note|plain)/;
 
 /** Sends a request, and resolves to its status and what the response has. */
 async function ask({ gateway }: Served, method: string, target: string, body?: JsonValue) {
@@ -71,16 +75,18 @@ describe.each(styles)("by $style, a parameter of the description", ({ served }) 
   });
 
   test.each(parameters)("$name sets the field that answers have as $names", async ({ parameter, name, names }) => {
-    const [key, value] =
-      parameter.style === "deepObject" ? [`${name}[k]`, nested([...names, "k"], "7")] : [name, nested(names, "7")];
-    expect(await ask(served, "GET", `/names?${encodeURIComponent(key)}=7`)).toEqual({ status: 200, json: value });
+    const isEntry = parameter.style === "deepObject";
+    const value = parameter.schema["type"] === "array" ? ["7"] : "7";
+    const key = encodeURIComponent(isEntry ? `${name}[k]` : name);
+    const json = nested(isEntry ? [...names, "k"] : names, value);
+    expect(await ask(served, "GET", `/names?${key}=7`)).toEqual({ status: 200, json });
   });
 
   test("is there for each field that a query can set, once", () => {
     const names = parameters.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
-    // Of each message the special and the exchanged ones; then those of the loop, and `direct`.
-    expect(names.filter((name) => !/^(?:labels|filter$)/.test(name))).toHaveLength(2 * (specialNames.length + 4) + 2);
+    // Of each message the special and the exchanged ones; then the seven that only the request has.
+    expect(names.filter((name) => !isMap.test(name))).toHaveLength(2 * (specialNames.length + 4) + 7);
   });
 });
 
@@ -94,6 +100,14 @@ test.each([
   expect(await ask(strict, "GET", `/names?${encodeURIComponent(name)}=x`)).toMatchObject({
     status: 400,
     json: { code: Code.InvalidArgument },
+  });
+});
+
+test("entries of a map whose JSON name has a bracket are set by this name", async () => {
+  expect(queryOf(withMaps).map(({ name }) => name)).toContain("note[s]");
+  expect(await ask(withMaps, "GET", "/names?note[s][a[b]]=7")).toEqual({
+    status: 200,
+    json: { "note[s]": { "a[b]": "7" } },
   });
 });
 
@@ -181,6 +195,22 @@ test("a body that is a field is the one that its rule names by its proto name", 
   expect(strict.document.paths["/names/{id}/inner"]?.post?.["x-rpc"].body).toBe("in.ner");
   const [parameter] = strict.document.paths["/names/{id}/inner"]?.post?.parameters ?? [];
   expect(parameter?.schema).toMatchObject({ format: "int64" });
+});
+
+test("a body is described by the field that its rule names, also where another one has this name in JSON", () => {
+  const content = strict.document.paths["/names"]?.patch?.requestBody?.content;
+  expect(content?.["application/json"]?.schema).toMatchObject({ $ref: "#/components/schemas/Inner" });
+});
+
+test("a file is the field that its rule names by its proto name", async () => {
+  const init = { method: "PUT", headers: { "content-type": "text/plain" }, body: "a" };
+  const response = await strict.gateway.fetch(new Request("http://gateway/file", init));
+  expect([response.status, await response.text()]).toEqual([200, "a"]);
+});
+
+test("a stream of the client has the form for the field that its rule names by its proto name", () => {
+  const content = withJsonStreams.document.paths["/send"]?.post?.requestBody?.content;
+  expect(content?.["application/json"]?.schema).toMatchObject({ type: "array", items: { type: "string" } });
 });
 
 test("an answer that is a field is the one that its rule names by its proto name", async () => {

@@ -33,9 +33,10 @@ export const specialNames: readonly string[] = [
 const text = { label: Label.OPTIONAL, type: Type.STRING };
 const long = { label: Label.OPTIONAL, type: Type.INT64 };
 const message = { label: Label.OPTIONAL, type: Type.MESSAGE };
+const list = { label: Label.REPEATED, type: Type.STRING };
 const map = { label: Label.REPEATED, type: Type.MESSAGE, typeName: ".names.Request.LabelsEntry" };
 
-/** Fields whose JSON names are those of others: by two in a circle, by one in a chain. */
+/** Fields whose JSON names are those of others, in a chain and in a circle. */
 const exchanged: readonly FieldInit[] = [
   { ...text, name: "uuid", number: 110, jsonName: "id" },
   { ...long, name: "id", number: 111, jsonName: "legacyId" },
@@ -51,7 +52,7 @@ const set = create(FileDescriptorSetSchema, {
       name: "names.proto",
       package: "names",
       syntax: "proto3",
-      dependency: ["google/protobuf/field_mask.proto"],
+      dependency: ["google/protobuf/field_mask.proto", "google/api/httpbody.proto"],
       messageType: [
         {
           name: "Request",
@@ -65,6 +66,15 @@ const set = create(FileDescriptorSetSchema, {
             // Entries of maps, one of which could be the other field.
             { ...map, name: "labels", number: 103, jsonName: "labels[x]" },
             { ...map, name: "filter", number: 104, jsonName: "filter" },
+            { ...map, name: "notes", number: 105, jsonName: "note[s]" },
+            // Two ways to split a name in two.
+            { ...message, name: "left", number: 106, jsonName: "p", typeName: ".names.Left" },
+            { ...message, name: "right", number: 107, jsonName: "p.q", typeName: ".names.Right" },
+            // Each the name of one of another kind.
+            { ...text, name: "plain", number: 120, jsonName: "entries" },
+            { ...map, name: "entries", number: 121, jsonName: "plain" },
+            { ...text, name: "single", number: 122, jsonName: "items" },
+            { ...list, name: "items", number: 123, jsonName: "single" },
           ],
           nestedType: [
             {
@@ -78,6 +88,15 @@ const set = create(FileDescriptorSetSchema, {
           ],
         },
         { name: "Inner", field: [...special, ...exchanged] },
+        { name: "Left", field: [{ ...text, name: "value", number: 1, jsonName: "q.r" }] },
+        { name: "Right", field: [{ ...text, name: "value", number: 1, jsonName: "r" }] },
+        {
+          name: "File",
+          field: [
+            { ...message, name: "body", number: 1, jsonName: "name", typeName: ".google.api.HttpBody" },
+            { ...text, name: "name", number: 2, jsonName: "body" },
+          ],
+        },
         {
           name: "Loop",
           field: [
@@ -104,6 +123,9 @@ const set = create(FileDescriptorSetSchema, {
               outputType: ".names.Request",
             })),
             { name: "Update", inputType: ".names.Update", outputType: ".names.Update" },
+            { name: "Upload", inputType: ".names.File", outputType: ".names.File" },
+            { name: "Watch", inputType: ".names.Request", outputType: ".names.Request", serverStreaming: true },
+            { name: "Send", inputType: ".names.Request", outputType: ".names.Request", clientStreaming: true },
           ],
         },
       ],
@@ -129,6 +151,9 @@ export const oddRules: NonNullable<RestOptions["rules"]> = parseHttpRules(
       { selector: "names.Names.PostInner", post: "/names/{id}/inner", body: "inner" },
       { selector: "names.Names.Answer", post: "/answers", body: "*", response_body: "id" },
       { selector: "names.Names.Update", patch: "/names", body: "inner" },
+      { selector: "names.Names.Upload", put: "/file", body: "body", response_body: "body" },
+      { selector: "names.Names.Watch", get: "/watch", response_body: "plain" },
+      { selector: "names.Names.Send", post: "/send", body: "single" },
     ],
   }),
 );
