@@ -152,6 +152,8 @@ const others: Readonly<Record<string, string>> = {
   MeasuredReadiness: "may be of any class",
   MeasuredUpstream: "is an upstream",
   MeasuredProxy: "is a proxy",
+  MeasuredFile: "may be of any class",
+  MeasuredReload: "of a proxy, or a file",
   FileReload: "of a verifier",
   OperatorLog: "may be of any class",
   PlantStore: "may be of any class",

@@ -38,7 +38,7 @@ async function promtool(...args: readonly string[]): Promise<{ code: number | nu
 
 test("promtool finds nothing wrong with the scrape configuration and the rules", async () => {
   const { code, said } = await promtool("check", "config", join(deployedFolder, "prometheus.yml"));
-  expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining("SUCCESS: 14 rules found") });
+  expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining("SUCCESS: 15 rules found") });
 });
 
 test("every alert comes when it should, and no other", async () => {
@@ -108,7 +108,7 @@ describe("a Prometheus", () => {
       const { data } = await prometheus.ask<RulesAnswer>("/api/v1/rules");
       return data.groups.flatMap(({ rules }) => rules.map(({ health, lastError }) => lastError ?? health));
     };
-    await expect.poll(healths).toEqual(Array(14).fill("ok"));
+    await expect.poll(healths).toEqual(Array(15).fill("ok"));
     expect(await prometheus.firing()).toEqual([]);
   });
 

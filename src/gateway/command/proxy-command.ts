@@ -1,5 +1,3 @@
-import { X509Certificate } from "node:crypto";
-import { createSecureContext } from "node:tls";
 import { InputProblem } from "../check/index.ts";
 import { messageOf } from "../errors/index.ts";
 import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
@@ -9,6 +7,7 @@ import {
   createMetricsEndpoint,
   createRequestMetrics,
   measureDescriptors,
+  measureFiles,
   measureGateway,
   measureReadiness,
   measureUpstreams,
@@ -16,6 +15,7 @@ import {
 } from "../metrics/index.ts";
 import { describeBinding, selectorOf, surveyRestRoutes } from "../rest/index.ts";
 import { createUpstream, type Upstream } from "../upstreams/index.ts";
+import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import { causesOf, FailureLog } from "./failure-log.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
 import { type ProxySettings, readProxySettings, usage } from "./proxy-settings.ts";
@@ -55,6 +55,8 @@ class ProxyServer {
   readonly #docs: ProxyDocs | undefined;
   readonly #log: FailureLog;
   readonly #reloads: ReloadLog;
+  readonly #certificateReloads: ReloadLog;
+  #certificate: ServedCertificate | undefined;
   #proxy: ProxyGateway | undefined;
 
   /** @throws InputProblem for an address, or for certificates that cannot be used */
@@ -63,6 +65,7 @@ class ProxyServer {
     this.#terminal = terminal;
     this.#log = new FailureLog(terminal);
     this.#reloads = new ReloadLog(this.#log);
+    this.#certificateReloads = new ReloadLog(this.#log);
     const upstreams = settings.upstreams.map((name) => ({ name, upstream: openUpstream(name, settings) }));
     this.#upstreams = upstreams.map(({ upstream }) => upstream);
     measureUpstreams(this.#metrics, upstreams);
@@ -132,6 +135,7 @@ class ProxyServer {
       // No test can tell: the process ends with the last of them, whoever waits.
       await Promise.all([this.#proxy?.close(), admin?.close(), ...upstreams]);
       this.#reloads.close();
+      this.#certificateReloads.close();
     }
   }
 
@@ -192,24 +196,27 @@ class ProxyServer {
   }
 
   async #listen(proxy: ProxyGateway): Promise<void> {
-    const { host, port, readTls } = this.#settings;
+    const { host, port, tls: files } = this.#settings;
     measureGateway(this.#metrics, proxy);
     measureDescriptors(this.#metrics, this.#settings.upstreams, proxy);
     measureReadiness(this.#metrics, this.#readiness);
-    const at = await proxy.listen({ host, port, ...(readTls && { tls: readTls() }) });
+    if (files !== undefined) {
+      this.#certificate = new ServedCertificate(files);
+      measureFiles(this.#metrics, [this.#certificate]);
+    }
+    const tls = this.#certificate?.current;
+    const at = await proxy.listen({ host, port, ...(tls && { tls }) });
     const names = proxy.services.map(({ typeName }) => typeName).join(", ");
-    this.#terminal.print(`${toUrl(readTls ? "https" : "http", at)} serves ${names}`);
+    this.#terminal.print(`${toUrl(tls ? "https" : "http", at)} serves ${names}`);
   }
 
   /** Reads descriptors and certificates again, once there is something that is served by them. */
   #reload(): void {
     void this.#proxy?.reload();
-    try {
-      const tls = this.#settings.readTls?.();
-      if (tls !== undefined) this.#proxy?.setSecureContext(tls);
-    } catch (error) {
-      this.#terminal.complain(`the certificate stays as it was: ${messageOf(error)}`);
-    }
+    const certificate = this.#certificate;
+    if (certificate?.reload() === true) this.#proxy?.setSecureContext(certificate.current);
+    const problem = certificate?.problem;
+    this.#certificateReloads.note(problem && `the certificate stays as it was: ${problem}`);
   }
 
   #reloaded({ isChanged, added, removed, problems }: ReloadReport): void {
@@ -257,36 +264,6 @@ class ProxyServer {
     this.#terminal.print(["It would serve:", ...services, "", "and over REST:", ...listed].join("\n"));
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
-}
-
-/** @throws InputProblem for a certificate and a key that do not belong together, or are none, or have expired */
-function requireCertificates({ readTls, upstreamTls }: ProxySettings): void {
-  const tls = readTls?.();
-  try {
-    createSecureContext(tls);
-  } catch (error) {
-    throw new InputProblem(`--tls-cert and --tls-key cannot be used: ${messageOf(error)}`);
-  }
-  // Of a chain the first one counts, of authorities any.
-  requireCurrent("--tls-cert", certificatesOf("--tls-cert", tls?.cert).slice(0, 1));
-  requireCurrent("--upstream-cert", certificatesOf("--upstream-cert", upstreamTls?.cert).slice(0, 1));
-  requireCurrent("--upstream-ca", certificatesOf("--upstream-ca", upstreamTls?.ca));
-}
-
-// Of authorities, node takes those before the first one that it cannot read, without a word.
-function certificatesOf(option: string, pem: unknown): readonly X509Certificate[] {
-  const texts = String(pem).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  try {
-    return texts.map((text) => new X509Certificate(text));
-  } catch (error) {
-    throw new InputProblem(`a certificate of ${option} cannot be read: ${messageOf(error)}`);
-  }
-}
-
-function requireCurrent(option: string, certificates: readonly X509Certificate[]): void {
-  const notAfterMs = Math.max(...certificates.map(({ validToDate }) => validToDate.getTime()));
-  if (certificates.length === 0 || notAfterMs > Date.now()) return;
-  throw new InputProblem(`the certificate of ${option} expired at ${new Date(notAfterMs).toISOString()}`);
 }
 
 function openUpstream(address: string, { upstreamTls }: ProxySettings): Upstream {

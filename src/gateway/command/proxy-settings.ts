@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url";
 import { messageOf } from "../errors/index.ts";
 import { InputProblem, parseOptions, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
 import { drainMsMax, drainTimesDefault, type DrainTimes } from "../health/index.ts";
-import type { CorsOptions, ListenOptions } from "../index.ts";
+import type { CorsOptions } from "../index.ts";
 import { createNameFilter, type RestOptions } from "../rest/index.ts";
 import type { UpstreamTls } from "../upstreams/index.ts";
 
@@ -51,6 +51,20 @@ are served for --drain-delay-ms, then the port is closed, and running calls have
 A second signal ends it immediately.
 Exit code: 0 after SIGTERM, 1 if it cannot serve, 2 if what was given cannot be read.`;
 
+/** The files of a certificate chain and of its key, both in PEM. */
+export interface CertificateFiles {
+  /** Both paths. */
+  readonly path: string;
+  /** Reads the files, as they are by now. @throws InputProblem */
+  read(): CertificatePair;
+}
+
+/** The texts of {@link CertificateFiles}. */
+export interface CertificatePair {
+  readonly cert: string;
+  readonly key: string;
+}
+
 /** What was asked for. */
 export interface ProxySettings {
   readonly upstreams: readonly string[];
@@ -64,8 +78,7 @@ export interface ProxySettings {
   readonly upstreamTls: UpstreamTls | undefined;
   readonly host: string;
   readonly port: number;
-  /** Reads certificate and key, as they are by now. */
-  readonly readTls: (() => NonNullable<ListenOptions["tls"]>) | undefined;
+  readonly tls: CertificateFiles | undefined;
   readonly cors: CorsOptions | undefined;
   readonly hasDocs: boolean;
   readonly adminPort: number | undefined;
@@ -108,7 +121,7 @@ export async function readProxySettings(words: readonly string[]): Promise<Proxy
     upstreamTls: readUpstreamTls(upstreams, values),
     host: values.host ?? "127.0.0.1",
     port: readNumber("port", values.port, 0, portMax) ?? 8080,
-    readTls: readOwnTls(values["tls-cert"], values["tls-key"]),
+    tls: toCertificateFiles(values["tls-cert"], values["tls-key"]),
     cors: cors.length === 0 ? undefined : { origins: cors.includes("*") ? "*" : cors },
     hasDocs: values["no-docs"] !== true,
     adminPort: readNumber("admin-port", values["admin-port"], 0, portMax),
@@ -184,10 +197,10 @@ function readFields(fields: readonly string[]): Readonly<Record<string, string>>
   return Object.fromEntries(header);
 }
 
-function readOwnTls(cert: string | undefined, key: string | undefined): ProxySettings["readTls"] {
+function toCertificateFiles(cert: string | undefined, key: string | undefined): CertificateFiles | undefined {
   if (cert === undefined && key === undefined) return undefined;
   if (cert === undefined || key === undefined) throw new InputProblem("--tls-cert and --tls-key belong together");
-  return () => ({ cert: readPem(cert), key: readPem(key) });
+  return { path: `${cert}, ${key}`, read: () => ({ cert: readPem(cert), key: readPem(key) }) };
 }
 
 function readUpstreamTls(

@@ -1,4 +1,5 @@
 import type { GatewayLoad } from "../carriers/sockets/index.ts";
+import type { Attributes } from "../conventions/index.ts";
 import type { NumberPoint } from "./metric-family.ts";
 import { type Metrics, single } from "./metrics.ts";
 
@@ -95,13 +96,24 @@ export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredU
   );
 }
 
+/** How the last reload of something went. */
+interface MeasuredReload {
+  /** Why what was in use before still is; `undefined` after a success. */
+  readonly problem: string | undefined;
+  /** When a reload last succeeded, in ms since 1970; `undefined` if none has. */
+  readonly lastSuccessMs: number | undefined;
+}
+
 /** A proxy whose reloads are measured, as `createProxy` of `@plantstore/gateway/proxy` returns it. */
 export interface MeasuredProxy {
   /** How the descriptors of each upstream were read the last time. */
-  readonly descriptorReloads: readonly {
-    readonly problem: string | undefined;
-    readonly lastSuccessMs: number | undefined;
-  }[];
+  readonly descriptorReloads: readonly MeasuredReload[];
+}
+
+/** A file that is read again, or several that belong together, such as a certificate and its key. */
+export interface MeasuredFile extends MeasuredReload {
+  /** The label `file_path` of its metrics. */
+  readonly path: string;
 }
 
 /**
@@ -110,25 +122,39 @@ export interface MeasuredProxy {
  * @param upstreams - the label `upstream` of each upstream, in the order of the proxy
  */
 export function measureDescriptors(metrics: Metrics, upstreams: readonly string[], proxy: MeasuredProxy): void {
-  const reloads = () => upstreams.map((upstream, at) => ({ upstream, ...proxy.descriptorReloads[at] }));
-  metrics.gauge(
-    {
-      name: "gateway.descriptors.reload.successful",
-      unit: "",
-      description: "1 while the descriptors that were last read of an upstream are in use, else 0",
-    },
-    () =>
-      reloads().map(({ upstream, problem }) => ({ attributes: { upstream }, value: problem === undefined ? 1 : 0 })),
+  const reloads = () =>
+    upstreams.flatMap((upstream, at) => {
+      const reload = proxy.descriptorReloads[at];
+      return reload === undefined ? [] : [{ attributes: { upstream }, reload }];
+    });
+  addReloadGauges(metrics, "gateway.descriptors.reload", "the descriptors of an upstream", reloads);
+}
+
+/** Adds gauges that say whether files were read and used the last time, and when they last were. */
+export function measureFiles(metrics: Metrics, files: readonly MeasuredFile[]): void {
+  const reloads = () => files.map((file) => ({ attributes: { "file.path": file.path }, reload: file }));
+  addReloadGauges(metrics, "gateway.file.reload", "a file", reloads);
+}
+
+function addReloadGauges(
+  metrics: Metrics,
+  prefix: string,
+  what: string,
+  read: () => readonly { readonly attributes: Attributes; readonly reload: MeasuredReload }[],
+): void {
+  const description = `1 while what was last read of ${what} is in use, else 0`;
+  metrics.gauge({ name: `${prefix}.successful`, unit: "", description }, () =>
+    read().map(({ attributes, reload }) => ({ attributes, value: reload.problem === undefined ? 1 : 0 })),
   );
   metrics.gauge(
     {
-      name: "gateway.descriptors.reload.last_success",
+      name: `${prefix}.last_success`,
       unit: "s",
-      description: "When the descriptors of an upstream were last read and used, since 1970",
+      description: `When what was read of ${what} was last used, since 1970`,
     },
     () =>
-      reloads().flatMap(({ upstream, lastSuccessMs }) =>
-        lastSuccessMs === undefined ? [] : [{ attributes: { upstream }, value: lastSuccessMs / 1_000 }],
+      read().flatMap(({ attributes, reload: { lastSuccessMs } }) =>
+        lastSuccessMs === undefined ? [] : [{ attributes, value: lastSuccessMs / 1_000 }],
       ),
   );
 }

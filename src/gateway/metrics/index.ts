@@ -3,11 +3,13 @@
  * endpoint `/metrics` for Prometheus, for any service: the entry `@plantstore/gateway/metrics`.
  */
 export {
+  type MeasuredFile,
   type MeasuredGateway,
   type MeasuredProxy,
   type MeasuredReadiness,
   type MeasuredUpstream,
   measureDescriptors,
+  measureFiles,
   measureGateway,
   measureReadiness,
   measureUpstreams,

@@ -3,6 +3,7 @@ import {
   type MeasuredGateway,
   type MeasuredReadiness,
   measureDescriptors,
+  measureFiles,
   measureGateway,
   measureReadiness,
   measureUpstreams,
@@ -78,6 +79,19 @@ test("the metrics of descriptors say whether the last reload of each upstream su
   expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
     ["gauge", "gateway.descriptors.reload.successful", "", series([a, 1], [b, 0], [c, 0])],
     ["gauge", "gateway.descriptors.reload.last_success", "s", series([a, 2.5], [b, 1])],
+  ]);
+});
+
+test("the metrics of files say whether the last reload of each succeeded, and when one did", () => {
+  const metrics = new Metrics();
+  measureFiles(metrics, [
+    { path: "/a", problem: undefined, lastSuccessMs: 2_500 },
+    { path: "/b, /c", problem: "it is empty", lastSuccessMs: 1_000 },
+  ]);
+  const [a, b] = [{ "file.path": "/a" }, { "file.path": "/b, /c" }];
+  expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
+    ["gauge", "gateway.file.reload.successful", "", series([a, 1], [b, 0])],
+    ["gauge", "gateway.file.reload.last_success", "s", series([a, 2.5], [b, 1])],
   ]);
 });
 

@@ -421,6 +421,8 @@ test("docs/operations.md has a row for every metric, with its kind and labels, a
     "gateway_upstream_refusals_total counter",
     "gateway_descriptors_reload_successful gauge",
     "gateway_descriptors_reload_last_success_seconds gauge",
+    "gateway_file_reload_successful gauge",
+    "gateway_file_reload_last_success_seconds gauge",
   ];
   expect([...described, ...others].toSorted()).toEqual(documented.toSorted());
 });
