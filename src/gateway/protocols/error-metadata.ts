@@ -35,15 +35,13 @@ export function withoutMetadata(error: ConnectError): ConnectError {
 
 const noMetadata = new LazyHeaders([]);
 
-// What Connect's own servers leave out, of HTTP, Connect and gRPC. Before Connect 2.2 there was no such list.
+// What Connect's own servers leave out, of HTTP, Connect and gRPC, besides what is never sent with a call. Before Connect
+// 2.2 there was no such list.
 const protocolFields: ReadonlySet<string> = new Set([
   "accept-encoding",
   "content-encoding",
-  "content-length",
   "content-type",
-  "date",
   "host",
-  "trailer",
   "user-agent",
   "connect-accept-encoding",
   "connect-content-encoding",
