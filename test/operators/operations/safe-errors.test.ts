@@ -68,6 +68,19 @@ test.each([
   ]);
 });
 
+// The error interceptor and the toError of the gateway see the same error, also once its call has ended.
+test("an error that was made safe passes as it is, and its fault is logged once", () => {
+  const { log, lines } = openLogLines("info");
+  const controller = new AbortController();
+  const context = contextWith(controller.signal);
+  const toError = createSafeErrors({ log });
+  const error = toError(new Error("SQLITE_CORRUPT"), context);
+  controller.abort();
+  expect(toError(error, context)).toBe(error);
+  expect(toError(error, contextWith(new AbortController().signal))).toBe(error);
+  expect(lines()).toHaveLength(1);
+});
+
 test.each([
   {
     name: "a passed deadline",
