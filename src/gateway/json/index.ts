@@ -2,7 +2,7 @@
  * Which message is this JSON? Strict proto3 JSON, with int64 read from the source text and never through a double.
  *
  * Flow: bytes → UTF-8 text → the value that `JSON.parse` makes of it (parse-plain) → message, by code that is made for
- * its type (made-reader, plain-values). Where that may lose something, and where something is wrong,
+ * its type (made-reader, plain-values, and value-messages for google.protobuf.Value). Where that may lose something, and where something is wrong,
  * the text is read once more: tokens (json-scanner) → fields by descriptor (message-reader, field-reader,
  * well-known-readers) → message, or what is wrong with which field. That way is the truth, the other one is five times
  * as fast. A value in a URL is spelled as in JSON, too: text-forms parses both.

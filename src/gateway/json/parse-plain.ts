@@ -10,6 +10,14 @@ export interface PlainText {
   readonly mayBeLone: boolean;
 }
 
+/** What is known of a text while its values are read. */
+export interface ReadState {
+  /** How many strings were read so far, names included. */
+  strings: number;
+  /** Whether a string may have a lone surrogate. */
+  readonly mayBeLone: boolean;
+}
+
 /**
  * Parses a JSON text by `JSON.parse`, if whatever is lost by that can be seen by counting strings.
  *
@@ -83,8 +91,9 @@ function surveyText(text: string, canonical: boolean): TextSurvey | undefined {
       if (++depth > jsonDepthMax) return undefined;
     } else if (unit === 0x7d || unit === 0x5d) depth--;
     else if (unit === 0x2e || ((unit === 0x65 || unit === 0x45) && isDigit(text.charCodeAt(at - 1)))) {
-      at = endOfNumber(text, at) - 1;
-      if (mayMislead(text.slice(startOfNumber(text, at), at + 1), canonical)) return undefined;
+      const [start, end] = [startOfNumber(text, at), endOfNumber(text, at)];
+      if (!isFarFromIntegers(text, start, at, end) && mayMislead(text.slice(start, end), canonical)) return undefined;
+      at = end - 1;
     }
   }
   return { strings, hasUnicodeEscapes };
@@ -99,6 +108,19 @@ function isName(text: string, end: number): boolean {
 
 function isSpace(unit: number): boolean {
   return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
+}
+
+/** The digits of an integer part beside which a double keeps tenths. */
+const tenthsKeptMax = 14;
+
+// Returns whether a number is, by its first digit behind the point, a tenth or more away from each integer, and so is its
+// double. Most fractions are, and to look at the others takes as long as to parse them.
+function isFarFromIntegers(text: string, start: number, point: number, end: number): boolean {
+  const tenth = text.charCodeAt(point + 1);
+  if (text.charCodeAt(point) !== 0x2e || tenth < 0x31 || tenth > 0x38 || point - start > tenthsKeptMax) return false;
+  let at = point + 2;
+  while (isDigit(text.charCodeAt(at))) at++;
+  return at >= end;
 }
 
 /** The digits that a double keeps, whatever they are. With a sign and a point, a longer number may be rounded. */

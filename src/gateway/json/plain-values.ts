@@ -3,26 +3,18 @@ import {
   type DescEnum,
   type DescField,
   type DescMessage,
-  fromJson,
+  type JsonObject,
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { isWrapperDesc, ListValueSchema, StructSchema, ValueSchema, type WktWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { isWrapperDesc, type WktWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { refuse } from "../made-code/index.ts";
 import { createFieldSetter } from "./field-values.ts";
 import { enumValuesByName } from "./names.ts";
 import { type IntegerRange, int32, integerRangeOf } from "./numbers.ts";
-import { countStrings } from "./parse-plain.ts";
+import { countStrings, type ReadState } from "./parse-plain.ts";
 import { enumNumber, messageForm, scalarForm } from "./text-forms.ts";
-import { boundedByScanner } from "./well-known-readers.ts";
-
-/** What is known of a text while its values are read. */
-export interface ReadState {
-  /** How many strings were read so far, names included. */
-  strings: number;
-  /** Whether a string may have a lone surrogate. */
-  readonly mayBeLone: boolean;
-}
+import { toListMessage, toStructMessage, toValueMessage } from "./value-messages.ts";
 
 /** Reads values of what `JSON.parse` returns, as a protobuf-es message stores them. */
 export interface PlainReader {
@@ -48,12 +40,13 @@ export function createValueReader(field: DescField, canonical: boolean): PlainRe
   return isWrapperDesc(field.message) ? createWrappedReader(field.message, canonical) : structReader;
 }
 
-const structReader: PlainReader = { read: (json, state) => (isObject(json) ? counted(json, state) : refuse()) };
-
-function counted(json: JsonValue, state: ReadState): JsonValue {
-  state.strings += countStrings(json, state.mayBeLone);
-  return json;
-}
+const structReader: PlainReader = {
+  read(json, state) {
+    if (!isObject(json)) return refuse();
+    state.strings += countStrings(json, state.mayBeLone);
+    return json;
+  },
+};
 
 function createEnumReader(desc: DescEnum): PlainReader {
   const values = enumValuesByName(desc);
@@ -125,17 +118,11 @@ export function createWellKnownReader(desc: DescMessage, canonical: boolean): Pl
       // It may come before its type.
       return { read: refuse };
     case "google.protobuf.Struct":
-      return {
-        read: (json, state) =>
-          isObject(json) ? fromJson(StructSchema, counted(json, state), boundedByScanner) : refuse(),
-      };
+      return { read: (json, state) => (isObject(json) ? toStructMessage(json, state) : refuse()) };
     case "google.protobuf.Value":
-      return { read: (json, state) => fromJson(ValueSchema, counted(json, state), boundedByScanner) };
+      return { read: toValueMessage };
     case "google.protobuf.ListValue":
-      return {
-        read: (json, state) =>
-          Array.isArray(json) ? fromJson(ListValueSchema, counted(json, state), boundedByScanner) : refuse(),
-      };
+      return { read: (json, state) => (Array.isArray(json) ? toListMessage(json, state) : refuse()) };
     default:
       return isWrapperDesc(desc) ? createWrapperReader(desc, canonical) : createFormReader(desc, canonical);
   }
@@ -168,6 +155,6 @@ function createFormReader(desc: DescMessage, canonical: boolean): PlainReader | 
   );
 }
 
-function isObject(json: JsonValue): json is { readonly [name: string]: JsonValue } {
+function isObject(json: JsonValue): json is JsonObject {
   return typeof json === "object" && json !== null && !Array.isArray(json);
 }

@@ -8,8 +8,8 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { ValueReader } from "./read-context.ts";
 import { messageForm, parseText, type TextForm } from "./text-forms.ts";
 
-/** Options of protobuf-es for what is not nested too deep, because the text was not. */
-export const boundedByScanner: { readonly recursionLimit: number } = { recursionLimit: Number.POSITIVE_INFINITY };
+// What is nested too deep, the scanner has refused.
+const boundedByScanner = { recursionLimit: Number.POSITIVE_INFINITY };
 
 /** Creates the reader of a well-known type with its own JSON form; `undefined` for every other type. */
 export function createWellKnownReader(desc: DescMessage): ValueReader | undefined {
