@@ -28,7 +28,7 @@ afterAll(() => {
 test("the lines of the page check a definition, and exit with 0 where it starts", () => {
   const [block] = blocksRunBy("test/package/check.test.ts");
   const printed = user.run("bash", "-ec", block?.text ?? "");
-  expect(printed).toContain("\nIt would start: 1 service with 1 binding of REST.\n");
+  expect(printed).toContain("\nIt would start: 4 services with 1 binding of REST.\n");
 });
 
 /** Runs the command, and returns all that it printed, and its exit code on a last line. */
@@ -38,9 +38,10 @@ function check(words: string, node = process.execPath): string {
 
 test("it exits with 1 and all problems where the definition does not start", () => {
   const selector = "plantstore.v1.PlantService.DeletePlant";
-  const rules = { rules: [{ selector, get: "/{nope}", additionalBindings: [{ get: "/a//b" }] }] };
-  writeFileSync(join(user.path, "rules.json"), JSON.stringify(rules));
-  const said = check("definition.binpb --rules rules.json");
+  // As YAML, which the package reads by a dependency of its own.
+  const rules = `http: {rules: [{selector: ${selector}, get: "/{nope}", additional_bindings: [{get: /a//b}]}]}\n`;
+  writeFileSync(join(user.path, "rules.yaml"), rules);
+  const said = check("definition.binpb --rules rules.yaml");
   expect(said).toContain("\nIt would not start, for 2 reasons:\n");
   expect(said).toMatch(/\n1\n$/);
 });
