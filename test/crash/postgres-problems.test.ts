@@ -6,14 +6,30 @@ import { openPostgresStore, watchIntervalMs } from "../../src/plantstore/plants/
 import { type CuttingProxy, startCuttingProxy } from "../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import {
-  openClient,
   createPlantsFor,
+  openClient,
   type PostgresServer,
   runSql,
   startPostgres,
   withoutStandby,
 } from "../support/plants/postgres-server.ts";
-import { startRunningClock } from "../support/running-clock.ts";
+
+const tickMs = 100;
+
+/** A clock that stands still while the machine does. Dispose of it with `using`. */
+interface RunningClock extends Disposable {
+  elapsedMs(): number;
+}
+
+/**
+ * Starts a clock that counts the time in which this process could run: of a pause of the whole machine it counts a
+ * tenth of a second, which is no lateness of what is measured.
+ */
+function startRunningClock(): RunningClock {
+  let elapsedMs = 0;
+  const timer = setInterval(() => (elapsedMs += tickMs), tickMs);
+  return { elapsedMs: () => elapsedMs, [Symbol.dispose]: () => clearInterval(timer) };
+}
 
 // A server that is there, and cannot do all that it is asked for.
 

@@ -1,14 +1,71 @@
 import { join } from "node:path";
+import { create, setExtension } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+  FieldOptionsSchema,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  MethodOptionsSchema,
+} from "@bufbuild/protobuf/wkt";
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { http } from "../../../src/gateway/gen/google/api/annotations_pb.ts";
+import { field_behavior, FieldBehavior } from "../../../src/gateway/gen/google/api/field_behavior_pb.ts";
+import { HttpRuleSchema } from "../../../src/gateway/gen/google/api/http_pb.ts";
 import { createGateway } from "../../../src/gateway/index.ts";
 import { createReflectionService, ServerReflection } from "../../../src/gateway/reflection/index.ts";
 import { within } from "../../support/deadline.ts";
-import { nestedMessages, type Nesting } from "../../support/gateway/nested-messages.ts";
 import { startReflectingServer } from "../../support/gateway/reflecting-server.ts";
 import { projectFolder } from "../../support/process/child-program.ts";
 import { startNode } from "../../support/process/command-line.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
+
+/** What {@link nestedMessages} makes. */
+interface Nesting {
+  /** Messages, each of which is inside the one before. */
+  readonly levels: number;
+  /** Fields of each, all of the next message; the last has texts. */
+  readonly fields: number;
+  /** Whether a request must set all of them. */
+  readonly required?: boolean;
+  /** How the first message is sent. Default: as a query. */
+  readonly body?: "*";
+}
+
+/** Makes the file of a service `nested.Nested`, whose RPC takes messages inside messages at `/nested`. */
+function nestedMessages({ levels, fields, required = false, body }: Nesting): FileDescriptorProto {
+  const options = create(FieldOptionsSchema);
+  setExtension(options, field_behavior, [FieldBehavior.REQUIRED]);
+  const methodOptions = create(MethodOptionsSchema);
+  const pattern =
+    body === undefined ? ({ case: "get", value: "/nested" } as const) : { case: "post" as const, value: "/nested" };
+  setExtension(methodOptions, http, create(HttpRuleSchema, { pattern, body: body ?? "" }));
+  const fieldOf = (level: number, at: number) => ({
+    name: `f${at}`,
+    jsonName: `f${at}`,
+    number: at + 1,
+    label: Label.OPTIONAL,
+    ...(required && { options }),
+    ...(level + 1 < levels ? { type: Type.MESSAGE, typeName: `.nested.L${level + 1}` } : { type: Type.STRING }),
+  });
+  return create(FileDescriptorProtoSchema, {
+    name: "nested.proto",
+    package: "nested",
+    syntax: "proto3",
+    dependency: ["google/api/annotations.proto", "google/api/field_behavior.proto"],
+    messageType: Array.from({ length: levels }, (_, level) => ({
+      name: `L${level}`,
+      field: Array.from({ length: fields }, (_each, at) => fieldOf(level, at)),
+    })),
+    service: [
+      {
+        name: "Nested",
+        method: [{ name: "Send", inputType: ".nested.L0", outputType: ".nested.L0", options: methodOptions }],
+      },
+    ],
+  });
+}
 
 // Upstreams whose descriptors, written out, would be larger than any memory: anyone may ask the proxy for a description.
 
