@@ -2,7 +2,7 @@ import { type FileSuite, isFileSuite, type Suite } from "./support/suite.ts";
 
 // The test suites: the one list that vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools read.
 
-/** The suites, in the order in which .ci/run takes them. */
+/** The suites, in the order in which .ci/run runs them. */
 export const suites: readonly Suite[] = [
   {
     kind: "files",
@@ -16,7 +16,7 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "old-contexts",
-    about: "asynchronous contexts as in Node 22: one stays when the function that entered it has returned",
+    about: "asynchronous contexts as in Node 22, where a context outlives the function that entered it",
     occasion: "test",
     files: ["test/gateway/calls/async-context.test.ts"],
     isRepeated: true,

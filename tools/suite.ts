@@ -16,12 +16,12 @@ import { projectFolder } from "./build/manifest.ts";
 interface Run {
   /** Commands of the shell that must all succeed first: a suite must not test the build of another day. */
   readonly preparations: readonly string[];
-  /** Programs with their arguments, each of which runs whatever became of the others. */
+  /** Programs with their arguments. Each runs, also when another one has failed. */
   readonly commands: readonly (readonly [program: string, ...args: string[]])[];
 }
 
 /**
- * Returns what runs suites. Those of vitest share one run, with as many workers as the most careful of them allows.
+ * Returns what runs suites. Those of vitest share one run, with the fewest workers that any of them allows.
  *
  * @param args - the arguments for vitest and for programs
  */

@@ -23,9 +23,13 @@ function git(...args: readonly string[]): string {
 }
 
 async function release(...words: readonly string[]): Promise<ProgramResult> {
-  const PATH = [join(copy.folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
-  const program = [join(copy.folder, "tools/release/main.ts"), ...words];
-  return await runProgram(process.execPath, program, {
+  return await releaseWith(join(copy.folder, "node_modules/.bin"), ...words);
+}
+
+/** Runs the command with the programs of a folder before all others. */
+async function releaseWith(folder: string, ...words: readonly string[]): Promise<ProgramResult> {
+  const PATH = [folder, process.env["PATH"]].join(delimiter);
+  return await runProgram(process.execPath, [join(copy.folder, "tools/release/main.ts"), ...words], {
     folder: copy.folder,
     environment: { PATH, NODE_OPTIONS: "", NODE_ENV: "" },
     limitMs: buildLimitMs,
@@ -169,6 +173,20 @@ describe("the version that the checkout has", () => {
     );
     expect(read("dist/release/sbom.json")).not.toContain(copy.folder);
   });
+});
+
+test.each([
+  { name: "publishes every tarball with provenance, after those that it needs", failing: "", exitCode: 0, count: 4 },
+  { name: "publishes nothing more once npm has refused one", failing: "operators", exitCode: 1, count: 2 },
+])("--publish $name", async ({ failing, exitCode, count }) => {
+  using programs = createTempFolder();
+  const script = `#!/bin/sh\necho "$*" >>"$0.calls"\ncase "$*" in *"${failing || "none"}"*) exit 1 ;; esac\n`;
+  writeFileSync(programs.file("npm"), script, { mode: 0o755 });
+  expect(await releaseWith(programs.path, "--publish")).toMatchObject({ exitCode });
+  const calls = readFileSync(programs.file("npm.calls"), "utf8").trimEnd().split("\n");
+  const folder = join(copy.folder, "dist/release");
+  const published = names.map((name) => `publish --provenance --access public ${folder}/${name}-${current}.tgz`);
+  expect(calls).toEqual(published.slice(0, count));
 });
 
 describe("another version", () => {

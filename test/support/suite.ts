@@ -23,7 +23,7 @@ export interface FileSuite extends CommonSuite {
   readonly isForMutants?: boolean;
   /** Whether its files belong to another suite, too, and run here in another way. */
   readonly isRepeated?: boolean;
-  /** How many files run at the same time; by default as many as vitest finds right for the machine. */
+  /** How many files run at the same time. Default: as many as vitest chooses for the machine. */
   readonly workers?: number;
   /**
    * Whether its tests wait for builds, installations and other programs by calls that block their process. In the other

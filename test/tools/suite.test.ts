@@ -49,12 +49,12 @@ test.each([
     want: [[...vitest, "--project", "unit", "--project", "old-contexts", "--maxWorkers=6"]],
   },
   {
-    name: "suites of files have as many workers as the most careful of them allows",
+    name: "suites of files get the fewest workers that any of them allows",
     chosen: ["command", "postgres"],
     want: [[...vitest, "--project", "command", "--project", "postgres", "--maxWorkers=3"]],
   },
   {
-    name: "a suite without a number of workers leaves it to vitest",
+    name: "vitest chooses the workers of a suite without a number",
     chosen: ["load"],
     want: [[...vitest, "--project", "load"]],
   },
