@@ -25,6 +25,25 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
+    name: "node-engine",
+    about: "contract, corpus and listener on node:http and node:http2, which `createGateway` serves by default",
+    occasion: "run",
+    whySeparate: "repeats tests of `unit`",
+    // Without those of what only the engine does: docs/gateway.md has a table.
+    files: [
+      "test/contract/!(kept-heads).test.ts",
+      "test/gateway/corpus.test.ts",
+      "test/gateway/http-body.test.ts",
+      "test/gateway/rest-http.test.ts",
+      "test/gateway/rest-streams.test.ts",
+      "test/gateway/carriers/sockets/!(announcement|half-close|half-close-http1|reset-problem|share-connections).test.ts",
+    ],
+    isRepeated: true,
+    workers: 4,
+    environment: { TEST_HTTP_ENGINE: "node" },
+  },
+  {
+    kind: "files",
     name: "postgres",
     about: "the store in PostgreSQL",
     occasion: "run",

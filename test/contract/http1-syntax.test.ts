@@ -249,7 +249,7 @@ const otherOnNode: readonly string[] = [
   "an expectation that nobody can meet",
   "chunks twice",
   "a chunk with a size that no number holds",
-  "a chunk with an extension without a name",
+  "a chunk with an extension without a value",
   "chunk extensions over the limit together",
   "a trailer section over the limit",
 ];
