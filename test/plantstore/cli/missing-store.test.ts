@@ -65,7 +65,8 @@ const commands: readonly { words: readonly string[]; setting?: string }[] = [
 /** Runs a command on a store; a server in a process of its own, because its signal handlers stay. */
 async function run(words: readonly string[], folder: TempFolder): Promise<Ended> {
   const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, LOG_LEVEL: "silent" };
-  if (words[0] !== "serve") return await runCommand(words, environment);
+  const inFolder = words.map((word) => (word === "copy.db" ? folder.file(word) : word));
+  if (words[0] !== "serve") return await runCommand(inFolder, environment);
   await using server = startCommandLine(words, folder.path, environment);
   const exitCode = (await server.end()) ?? Number.NaN;
   return { exitCode, out: linesOf(server.stdout()), err: linesOf(server.stderr()) };
