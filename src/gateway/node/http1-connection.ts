@@ -54,7 +54,6 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     this.#backlog = options.budget.open(socket, () => socket.destroy());
     // What was read to tell the protocol has been put back, and is the beginning of a head.
     this.#bytesRead = socket.bytesRead - socket.readableLength;
-    socket.on("drain", () => this.#backlog.count());
     socket.on("close", () => this.#backlog.close());
   }
 
