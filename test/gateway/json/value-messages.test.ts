@@ -14,6 +14,9 @@ function newState(): ReadState {
   return { strings: 0, mayBeLone: true };
 }
 
+// An older protobuf-es sets the prototype of the fields instead.
+const keepsPrototypeName = Object.hasOwn(fromJson(StructSchema, parse('{"__proto__":1}')).fields, "__proto__");
+
 describe("values of google.protobuf.Value", () => {
   test.each([
     { text: "null", strings: 0 },
@@ -25,7 +28,7 @@ describe("values of google.protobuf.Value", () => {
     { text: "[]", strings: 0 },
     { text: "{}", strings: 0 },
     { text: '[null,[false,"a"],{"b":"c","d":[{"e":0}]}]', strings: 5 },
-    { text: '{"__proto__":{"constructor":1},"0":[]}', strings: 3 },
+    ...(keepsPrototypeName ? [{ text: '{"__proto__":{"constructor":1},"0":[]}', strings: 3 }] : []),
   ])("$text is the message of protobuf-es, with $strings strings", ({ text, strings }) => {
     const json = parse(text);
     const state = newState();

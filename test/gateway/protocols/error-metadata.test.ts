@@ -33,6 +33,12 @@ const framing: Readonly<Record<string, string>> = {
   "connect-protocol-version": "2",
 };
 
+// Before Connect 2.2 an error does not record that it was received, and one with a content type is taken for such an
+// error: none of its metadata is sent.
+const framingNames = Object.keys(framing).filter(
+  (name) => name !== "content-type" || "isWireError" in new ConnectError("no such bed"),
+);
+
 /** What describes the connection or the message: a handler that copies the trailer of another response sends none of it. */
 const ofConnection = [
   "content-length",
@@ -153,7 +159,7 @@ describe.each(rows)("over $carrier, an error in $way.name", ({ carrier, way }) =
     // An error within a response of REST that has begun is in its body, which has no place for metadata.
     const isInBody = way.name === "a stream of REST" && place === "a handler after a message";
     expect(text.includes("drought")).toBe(!isInBody);
-    for (const name of Object.keys(framing)) {
+    for (const name of framingNames) {
       expect.soft({ name, ...(await ask(name)) }).toEqual({ name, ...plain });
     }
   });
