@@ -316,6 +316,7 @@ export const suites: readonly Suite[] = [
     whySeparate: "takes three minutes",
     files: ["test/upgrade/**/*.test.ts"],
     blocks: true,
+    needs: ["curl"],
   },
   {
     kind: "files",

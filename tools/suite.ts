@@ -58,7 +58,7 @@ function missingOf(chosen: readonly Suite[]): Requirement[] {
   });
 }
 
-/** Returns a line for a suite of the list: what it tests, why it is whySeparate, and what it needs. */
+/** Returns the lines of a suite in the list: what it tests, who runs it, why it is separate, and what it needs. */
 export function describeSuite({ name, about, whySeparate, needs = [], occasion }: Suite): string {
   const by = { test: "npm test", run: ".ci/run", nightly: ".ci/nightly" }[occasion];
   const details = [

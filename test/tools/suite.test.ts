@@ -33,7 +33,8 @@ test.each(suites.filter(isFileSuite).flatMap(({ name, files }) => files.map((pat
 
 test(".ci/nightly runs the suites of the night, and no suite that the list lacks", () => {
   const script = readFileSync(join(projectFolder, ".ci/nightly"), "utf8");
-  const named = [...script.matchAll(/night_suite "[^"]*"(?: \\\n)? +([a-z0-9-]+)/g)].map(([, name]) => name);
+  const calls = /(?:night_(?:suite|on_node) "[^"]*"(?: \\\n)? +|suite -- )([a-z][a-z0-9-]*)/g;
+  const named = [...script.matchAll(calls)].map(([, name]) => name);
   const nightly = suites.filter(({ occasion }) => occasion === "nightly").map(({ name }) => name);
   expect(named).toEqual(expect.arrayContaining(nightly));
   expect(suites.map(({ name }) => name)).toEqual(expect.arrayContaining(named));

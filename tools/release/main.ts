@@ -23,7 +23,7 @@ import {
 //
 // Exit codes: 0 for done, 1 for failed, 2 for wrong usage.
 
-/** A call that is wrong in itself, such as a version that is none. */
+/** Wrong usage, such as an invalid version. */
 class UsageError extends Error {}
 
 function git(...args: readonly string[]): string {

@@ -47,6 +47,6 @@ test.each<{ name: string; token: () => string | Promise<string> }>([
 test.each<{ name: string; token: () => string | Promise<string> }>([
   { name: "returns", token: () => "secret-token\n" },
   { name: "resolves with", token: () => Promise.resolve("secret-token\n") },
-])("a function that $name what is no token ends the call without quoting it", async ({ token }) => {
+])("a call fails without quoting the token when its function $name an invalid one", async ({ token }) => {
   await expect(deletePlant(1n, token)).rejects.toThrow(/the token (?!.*secret)/);
 });

@@ -27,7 +27,7 @@ test("a worker that is lost, and one that is back, is told of once each", () => 
   expect({ lost, back }).toEqual({ lost: true, back: false });
 });
 
-test("a worker that is lost again is told of again, by how long it is lost this time", () => {
+test("a worker that fails a second time is reported again, with the duration of the second failure", () => {
   const reports: Upkeep[] = [];
   const away = new AwayWorkers((upkeep) => void reports.push(upkeep));
   away.failed(1, "refused", performance.now());

@@ -42,13 +42,13 @@ interface Asked {
 
 const asked: readonly Asked[] = [
   {
-    name: "a look for the record of a key",
+    name: "a lookup by idempotency key",
     ask: async (session, placement) =>
       (await placement.findKeyRecords(session, [pendingOf(8n, "used")])).map(([key, id]) => [key, id]),
     want: [["used", "8"]],
   },
   {
-    name: "a look for the record of a batch",
+    name: "a lookup of the records of a batch",
     ask: (session, placement) => findRefused(session, placement, toDeleteBatch(token, [pendingOf(9n)])),
     want: "deleted",
   },

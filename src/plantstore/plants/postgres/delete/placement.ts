@@ -45,7 +45,7 @@ export interface Placement {
    */
   findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]>;
   /**
-   * Runs a look-up whose commit is an acknowledgement, with the settings pinned on which that depends.
+   * Runs a lookup whose commit is an acknowledgement, with the settings pinned that its durability depends on.
    *
    * @param toSql - returns the statement, with a condition in its WHERE that always holds
    */

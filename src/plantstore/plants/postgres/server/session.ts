@@ -165,7 +165,7 @@ export class Session {
     return await this.queryInTransaction(typeof statement === "string" ? statement : statement.text, values);
   }
 
-  /** Runs a statement in a transaction of its own, which begins as {@link beginSql} does. */
+  /** Runs a statement in a separate transaction, which starts with {@link beginSql}. */
   async queryInTransaction(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
     await this.begin(readCommitted);
     try {
