@@ -104,14 +104,17 @@ const main = `
 
 const greetings = '{"name":"Hello REST"}\n{"name":"Hello Connect"}\n';
 
-test.each(managers)("the gateway installed by $name comes with its two peers alone, and serves", ({ install }) => {
-  const project = createProject({ ...dependencyOn("@plantstore/gateway"), ...peers });
-  install(project, forGateway);
-  const all = [...Object.keys(peers), "@plantstore/gateway"].toSorted();
-  expect([...new Set(installedPackages(project))].toSorted()).toEqual(all);
-  project.write("greeter.mjs", greeterModule);
-  expect(project.runProgram(main)).toBe(greetings);
-});
+test.each(managers)(
+  "the gateway installed by $name comes with its two peers and yaml alone, and serves",
+  ({ install }) => {
+    const project = createProject({ ...dependencyOn("@plantstore/gateway"), ...peers });
+    install(project, forGateway);
+    const all = [...Object.keys(peers), "@plantstore/gateway", "yaml"].toSorted();
+    expect([...new Set(installedPackages(project))].toSorted()).toEqual(all);
+    project.write("greeter.mjs", greeterModule);
+    expect(project.runProgram(main)).toBe(greetings);
+  },
+);
 
 test.each(managers)("the plant store installed by $name starts", ({ install }) => {
   const project = createProject({ ...ownPackages(), ...peers });
