@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../../src/plantstore/plants/delete-queue.ts";
 import { startImport } from "../../../../src/plantstore/plants/postgres/all-plants/import.ts";
+import { Citus } from "../../../../src/plantstore/plants/postgres/citus/citus.ts";
 import {
   migratePostgres,
   openPostgresDatabase,
@@ -9,6 +10,7 @@ import {
 import { findRefused } from "../../../../src/plantstore/plants/postgres/delete/attempt-batch.ts";
 import { toDeleteBatch } from "../../../../src/plantstore/plants/postgres/delete/delete-batch.ts";
 import { oneServer, oneServerByDay } from "../../../../src/plantstore/plants/postgres/delete/one-server.ts";
+import type { Placement } from "../../../../src/plantstore/plants/postgres/delete/placement.ts";
 import { runBatch, type RunBatchOptions } from "../../../../src/plantstore/plants/postgres/delete/run-batch.ts";
 import { runLocking } from "../../../../src/plantstore/plants/postgres/schema/beside-servers.ts";
 import { makeDays } from "../../../../src/plantstore/plants/postgres/schema/by-day.ts";
@@ -47,13 +49,17 @@ function failToSetAside({ id }: PendingDelete): never {
   throw new Error(`plant ${id} was set aside`);
 }
 
-/** Runs a batch of which nothing is set aside. */
+/**
+ * Runs a batch of which nothing is set aside.
+ *
+ * @param options - `beginsAsUsual` unless something is configured for the role
+ */
 async function runOn(
   session: Session,
   pending: readonly PendingDelete[],
-  options: Partial<RunBatchOptions> = {},
+  { beginsAsUsual = true, ...options }: Partial<RunBatchOptions> & { readonly beginsAsUsual?: boolean } = {},
 ): Promise<unknown> {
-  const placement = oneServer(schemaOf(session));
+  const placement = oneServer(schemaOf(session), beginsAsUsual);
   return await runBatch(session, pending, { placement, setAside: failToSetAside, ...options });
 }
 
@@ -216,7 +222,7 @@ describe("at the moment of its commit", () => {
       );
       const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
       await session.run(`SET synchronous_commit = ${set}`);
-      await runOn(session, [pendingOf(1n)]);
+      await runOn(session, [pendingOf(1n)], { beginsAsUsual: configured === "on" });
       await runOn(session, [pendingOf(2n)], { skipsLocked: true });
       await runOn(session, [pendingOf(3n), pendingOf(9n)]);
       // What the other client has set is its own again.
@@ -229,6 +235,64 @@ describe("at the moment of its commit", () => {
       ]);
     },
   );
+});
+
+test.each([
+  { configured: "role = tester", set: "SET ROLE none" },
+  { configured: "synchronous_commit = remote_apply", set: "SET synchronous_commit = on" },
+])(
+  "a store notices that new connections begin with $configured, and not what another client has set",
+  async ({ configured, set }) => {
+    const url = await server.createPlants();
+    const role = `usual_${randomUUID().replaceAll("-", "")}`;
+    await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER`);
+    const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
+    const citus = new Citus();
+    const usual = await citus.placementOn(session);
+    await session.run("SET ROLE tester; SET synchronous_commit = off");
+    await citus.learn(session);
+    expect(citus.placement).toBe(usual);
+    await runSql(url, `ALTER ROLE ${role} SET ${configured}`);
+    session.discard();
+    await citus.learn(session);
+    const unusual = citus.placement;
+    expect(unusual).not.toBe(usual);
+    await session.run(set);
+    await citus.learn(session);
+    expect(citus.placement).toBe(unusual);
+    await session.close();
+  },
+);
+
+test("two calls with one key for a plant that was left alone at first are one deletion", async () => {
+  const session = new Session(readServerUrl(await server.createPlants([1n])));
+  await session.run("SET synchronous_commit = off");
+  const answer = Promise.withResolvers<boolean>();
+  const pending = [pendingOf(1n, "one"), { ...pendingOf(1n, "one"), ...answer }];
+  await expect(runOn(session, pending)).resolves.toEqual([true, undefined]);
+  await expect(answer.promise).resolves.toBe(true);
+  await session.close();
+});
+
+test("a deletion that was left alone finds the record of its key, which another process has used meanwhile", async () => {
+  const url = await server.createPlants([8n]);
+  const session = new Session(readServerUrl(url));
+  // So that it is left alone at first.
+  await session.run("SET synchronous_commit = off");
+  const usual = oneServer(schemaOf(session), true);
+  const placement: Placement = {
+    ...usual,
+    deleteUnlockedPlants: async (...given) => {
+      await runSql(url, `DELETE FROM plants WHERE id = 8; ${recordSql(8, "'used'")}`);
+      return await usual.deleteUnlockedPlants(...given);
+    },
+  };
+  const answer = Promise.withResolvers<boolean>();
+  const pending = [{ ...pendingOf(8n, "used"), ...answer }];
+  // Answered by its key, and not by what was deleted.
+  await expect(runOn(session, pending, { placement })).resolves.toEqual([undefined]);
+  await expect(answer.promise).resolves.toBe(true);
+  await session.close();
 });
 
 test.each(acknowledged.slice(0, -1))(
@@ -373,8 +437,9 @@ describe("what has the server refuse a statement", () => {
       await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
       const session = new Session(readServerUrl(url));
       await session.run("SET ROLE none");
-      await expect(runOn(session, [pendingOf(1n)])).resolves.toEqual([false]);
-      await expect(runOn(session, [pendingOf(9n)])).resolves.toEqual([true]);
+      const beginsAsUsual = false;
+      await expect(runOn(session, [pendingOf(1n)], { beginsAsUsual })).resolves.toEqual([false]);
+      await expect(runOn(session, [pendingOf(9n)], { beginsAsUsual })).resolves.toEqual([true]);
       await session.close();
     });
   });
@@ -395,7 +460,8 @@ describe("what has the server refuse a statement", () => {
         `not protect plants: run ALTER ROLE … RESET session_replication_role`,
     );
     const session = new Session(readServerUrl(ofRole));
-    await expect(runOn(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { code: "42501" } });
+    const deleting = runOn(session, [pendingOf(1n)], { beginsAsUsual: false });
+    await expect(deleting).rejects.toMatchObject({ fault: { code: "42501" } });
     const left = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
     await expect.poll(() => runSql(url, left)).toEqual([]);
     await session.close();

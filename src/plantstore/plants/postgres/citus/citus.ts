@@ -5,6 +5,7 @@ import type { Placement } from "../delete/placement.ts";
 import { isByDay } from "../schema/by-day.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
 import type { Notice } from "../server/connect.ts";
+import { beginsAsUsualSql } from "../server/pinned-settings.ts";
 import { InDoubt, type Session, type Workers } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import { citusPlacement } from "./citus-placement.ts";
@@ -24,6 +25,8 @@ export class Citus implements Workers {
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
   #shards: Shards | undefined;
+  /** Whether connections to a server without workers begin with nothing that a deletion has to pin. */
+  #beginsAsUsual = false;
   /** The processes of the server that may still wait for a worker. */
   #stuck: readonly number[] = [];
 
@@ -62,10 +65,15 @@ export class Citus implements Workers {
     if (rows.length === 0) {
       await refuseDistributedSchema(session, schema);
       const isDivided = await isByDay(session, schema);
-      const isKnown = this.#shards === undefined && (this.#placement?.days !== undefined) === isDivided;
-      if (this.#placement !== undefined && isKnown) return;
+      const [[usual] = []] = await session.query(beginsAsUsualSql);
+      const beginsAsUsual = usual === "t";
+      // The statements are written again if something else is found.
+      const found = [undefined, isDivided, beginsAsUsual];
+      const known = [this.#shards, this.#placement?.days !== undefined, this.#beginsAsUsual];
+      if (this.#placement !== undefined && isDeepStrictEqual(found, known)) return;
       this.#shards = undefined;
-      this.#placement = isDivided ? oneServerByDay(schema) : oneServer(schema);
+      this.#beginsAsUsual = beginsAsUsual;
+      this.#placement = isDivided ? oneServerByDay(schema, beginsAsUsual) : oneServer(schema, beginsAsUsual);
       return;
     }
     if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(spreadByHand);

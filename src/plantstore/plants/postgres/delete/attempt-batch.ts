@@ -113,12 +113,15 @@ async function completeFates(
   const asked = [...missing, ...batch.postponed].map(({ id }) => id);
   // In this order: if another process has deleted a plant for the same key, its record is there once the plant is not.
   const there = new Set(asked.length === 0 ? [] : await placement.findPlants(session, asked));
-  const undeleted = batch.keyed.filter((one) => !isFirst(one) || fates.get(one.id) !== "deleted");
-  await answered.answer(session, placement, undeleted);
+  const undeleted = (): readonly PendingDelete[] =>
+    batch.keyed.filter((one) => !answered.has(one) && (!isFirst(one) || fates.get(one.id) !== "deleted"));
+  await answered.answer(session, placement, undeleted());
   const kept = missing.filter((one) => there.has(one.id) && !answered.has(one));
   if (kept.length === 0) return there;
   const others = await deleteUnlocked(session, placement, toDeleteBatch(batch.token, kept));
   for (const [id, fate] of others) fates.set(id, fate);
+  // As above: meanwhile this statement, or another process, may have made the record of a key.
+  await answered.answer(session, placement, undeleted());
   return there;
 }
 

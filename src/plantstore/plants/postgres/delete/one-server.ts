@@ -1,5 +1,5 @@
 import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
-import { ownRole, pinned, pinnedByRow } from "../server/pinned-settings.ts";
+import { nothingToPin, ownRole, pinned, pinnedByRow } from "../server/pinned-settings.ts";
 import type { Row } from "../server/session.ts";
 import { makeDays } from "../schema/by-day.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
@@ -8,10 +8,21 @@ import { dropRowsByRow, dropRowsOfTable } from "./drop-rows.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 import { probeWrite } from "./probe-write.ts";
 
+/** What the statements depend on. */
+interface Layout {
+  /** Whether records are divided by day. */
+  readonly isByDay: boolean;
+  /** Whether connections begin with nothing that has to be pinned. */
+  readonly beginsAsUsual: boolean;
+}
+
 /** The statements of a batch. */
 interface Statements {
   readonly deleteAll: NamedStatement;
-  /** The same for a single plant. Without the joins it takes the server a quarter less time. */
+  /**
+   * The same for a single plant. Without the joins it takes the server a quarter less time. Where connections begin as
+   * usual and something is to be pinned all the same, it leaves the plant alone.
+   */
   readonly deleteOne: NamedStatement;
   /**
    * The same without waiting for the locks of others. A plant that another transaction has deleted since the statement
@@ -36,12 +47,13 @@ interface Statements {
  *
  * @param unused - the ids whose keys are not used
  * @param isByDay - whether records are divided by day, for which those without a key are marked
+ * @param beginsAsUsual - whether connections begin with nothing that has to be pinned
  */
 function writeStatements(
   { plants, deletions }: StoreSchema,
   columns: readonly string[],
   arrays: readonly string[],
-  { unused = "$1::bigint[]", isByDay }: { readonly unused?: string; readonly isByDay: boolean },
+  { unused = "$1::bigint[]", isByDay, beginsAsUsual }: Layout & { readonly unused?: string },
 ): Statements {
   const names = columns.join(", ");
   const firsts = arrays.map((array) => `(${array})[1]`);
@@ -68,7 +80,7 @@ function writeStatements(
       SELECT coalesce(plant_id, ('a trigger drops the record of plant ' || id)::bigint)
       FROM deleted LEFT JOIN recorded ON plant_id = id`),
     deleteOne: nameStatement(`
-      WITH deleted AS (${deleteSql(`id = (${unused})[1]`, pinnedByRow)}),
+      WITH deleted AS (${deleteSql(`id = (${unused})[1]`, beginsAsUsual ? nothingToPin : pinnedByRow)}),
       recorded AS (
         INSERT INTO ${deletions} (plant_id, batch, ${names}${mark})
         SELECT id, $4::pg_catalog.uuid, ${valuesOf(firsts)}${markOf(firsts)} FROM deleted
@@ -98,7 +110,8 @@ interface BatchStatements {
   readonly withKeys: Statements;
 }
 
-function writeBatchStatements(schema: StoreSchema, isByDay: boolean): BatchStatements {
+function writeBatchStatements(schema: StoreSchema, layout: Layout): BatchStatements {
+  const { isByDay } = layout;
   const used = `SELECT ${keyColumn} FROM ${schema.deletions} WHERE ${keysSql(isByDay, "$5")}`;
   // A deletion without a key has an empty one here, which no record has.
   const unused = `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
@@ -106,8 +119,8 @@ function writeBatchStatements(schema: StoreSchema, isByDay: boolean): BatchState
   const columns = ["subject", "request_id"];
   const arrays = ["$2", "$3"].map(textArray);
   return {
-    withoutKeys: writeStatements(schema, columns, arrays, { isByDay }),
-    withKeys: writeStatements(schema, [...columns, keyColumn], [...arrays, textArray("$5")], { isByDay, unused }),
+    withoutKeys: writeStatements(schema, columns, arrays, layout),
+    withKeys: writeStatements(schema, [...columns, keyColumn], [...arrays, textArray("$5")], { ...layout, unused }),
   };
 }
 
@@ -142,16 +155,20 @@ const probeRecordSql = ({ deletions }: StoreSchema, columns: string, values: str
   INSERT INTO ${deletions} (plant_id, subject, request_id, batch${columns})
   VALUES (0, '', '', '00000000-0000-0000-0000-000000000000'${values})`;
 
-/** Returns the placement of tables that are on one server, with its standbys. */
-export function oneServer(schema: StoreSchema): Placement {
-  return placeOnOneServer(schema, false);
+/**
+ * Returns the placement of tables that are on one server, with its standbys.
+ *
+ * @param beginsAsUsual - whether connections begin with nothing that has to be pinned
+ */
+export function oneServer(schema: StoreSchema, beginsAsUsual: boolean = false): Placement {
+  return placeOnOneServer(schema, { isByDay: false, beginsAsUsual });
 }
 
 /** Returns the same with records that are divided by day. */
-export function oneServerByDay(schema: StoreSchema): Placement {
+export function oneServerByDay(schema: StoreSchema, beginsAsUsual: boolean = false): Placement {
   const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinned}`;
   return {
-    ...placeOnOneServer(schema, true),
+    ...placeOnOneServer(schema, { isByDay: true, beginsAsUsual }),
     // At full load dropping then takes a thirteenth of the time of one core, and some 1.4 times as many records are
     // dropped as deletions add. Without rests these would lose a quarter to a half of their rate, and a fifth if each
     // rest were eight times a slice.
@@ -166,8 +183,9 @@ export function oneServerByDay(schema: StoreSchema): Placement {
   };
 }
 
-function placeOnOneServer(schema: StoreSchema, isByDay: boolean): Placement {
-  const statements = writeBatchStatements(schema, isByDay);
+function placeOnOneServer(schema: StoreSchema, layout: Layout): Placement {
+  const { isByDay } = layout;
+  const statements = writeBatchStatements(schema, layout);
   const statementsOf = ({ keyed }: DeleteBatch): Statements =>
     keyed.length === 0 ? statements.withoutKeys : statements.withKeys;
   const lookForKeysSql = findKeysSql(schema, keysSql(isByDay, "$1"), pinned);

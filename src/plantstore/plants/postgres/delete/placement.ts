@@ -27,7 +27,8 @@ export interface Placement {
   toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;
   /**
    * Deletes the plants of a batch and records that, in one statement, round trip and commit, after waiting for their
-   * locks. Plants whose key is used are left alone if the statement can see that. Returns the deleted ones.
+   * locks. Plants whose key is used are left alone if the statement can see that, and so may others be, which
+   * {@link findPlants} finds there: those are for {@link deleteUnlockedPlants}. Returns the deleted ones.
    */
   deletePlants(session: Session, batch: DeleteBatch): Promise<readonly bigint[]>;
   /**

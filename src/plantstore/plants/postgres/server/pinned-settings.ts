@@ -42,6 +42,20 @@ export const pinnedByRow: string = `(${pins}) IS NOT NULL`;
  */
 export const pinned: string = `(SELECT ${pins}) IS NOT NULL`;
 
+/**
+ * A condition that holds where nothing has to be set, if connections begin as usual ({@link beginsAsUsualSql}). To look
+ * takes the server a fifth of the time of {@link pinnedByRow}, most of which goes into functions that are not even called.
+ */
+export const nothingToPin: string = `(
+    pg_catalog.current_setting('synchronous_commit') || pg_catalog.current_setting('client_min_messages')
+    || pg_catalog.current_setting('session_replication_role') || pg_catalog.current_setting('role')
+  ) = 'ondebug1originnone'`;
+
+/** The statement that tells whether connections begin, without any SET, with commits that wait and with no other role. */
+export const beginsAsUsualSql = `
+  SELECT pg_catalog.set_config('synchronous_commit', NULL, true) = 'on'
+    AND pg_catalog.set_config('role', NULL, true) = 'none'`;
+
 /** A condition that always holds in a statement that commits nothing, unless its role is that of another client. */
 export const ownRole: string = `(SELECT ${refuseOtherRole}) IS NOT NULL`;
 
