@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -92,10 +92,14 @@ export function checkDatabaseFile(file: string): void {
  * Returns the URL by which a file is read without a trace. Reading a store that nobody has open would leave a log and its
  * index behind, unless SQLite is told that the file does not change. It may change while such files are beside it:
  * another process has it open, or has crashed.
+ *
+ * @throws the error of the system when there is no such file
  */
 export function urlToRead(path: string): URL {
-  const url = pathToFileURL(path);
-  if (!existsSync(`${path}-wal`) && !existsSync(`${path}-journal`)) url.searchParams.set("immutable", "1");
+  // SQLite puts the log next to the real file, even when it was opened through a link.
+  const realPath = realpathSync(path);
+  const url = pathToFileURL(realPath);
+  if (!existsSync(`${realPath}-wal`) && !existsSync(`${realPath}-journal`)) url.searchParams.set("immutable", "1");
   return url;
 }
 

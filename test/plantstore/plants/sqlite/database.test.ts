@@ -1,8 +1,6 @@
-import { execFile } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
-import { promisify } from "node:util";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../../src/plantstore/plants/store-open-error.ts";
 import { backUp } from "../../../../src/plantstore/plants/sqlite/backup.ts";
 import {
@@ -18,8 +16,6 @@ import { lockTimeoutMsDefault } from "../../../../src/plantstore/plants/sqlite/t
 import { waitLimitMs } from "../../../support/deadline.ts";
 import { plantsIn } from "../../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../support/process/temp-folder.ts";
-
-const run = promisify(execFile);
 
 function writeDatabase(file: string, sql: string): void {
   const db = new DatabaseSync(file);
@@ -239,70 +235,6 @@ describe("opening a database file", () => {
     writeDatabase(file, `PRAGMA user_version = ${ownSchema.version}`);
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2n } }).close();
     expect(plantsIn(file)).toHaveLength(2);
-  });
-
-  test("is checked with what is in its log alone", () => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    using db = openDatabase({ file, migrates: true });
-    db.exec("PRAGMA user_version = 99");
-    expect(() => checkDatabaseFile(file)).toThrow(/: its schema has version 99, /);
-    expect(() => checkDatabaseFile(file)).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
-  });
-
-  test("is checked without a change to what a crash has left", () => {
-    using folder = createTempFolder();
-    using db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
-    db.exec("DELETE FROM plants");
-    const files = ["", "-wal"].map((end) => ({
-      from: folder.file(`plants.db${end}`),
-      to: folder.file(`left.db${end}`),
-    }));
-    for (const { from, to } of files) copyFileSync(from, to);
-    checkDatabaseFile(folder.file("left.db"));
-    for (const { from, to } of files) expect(readFileSync(to)).toEqual(readFileSync(from));
-  });
-
-  test("tells in its check what its user may not write", async () => {
-    using folder = createTempFolder();
-    chmodSync(folder.path, 0o755);
-    openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
-    mkdirSync(folder.file("open"), { mode: 0o777 });
-    chmodSync(folder.file("open"), 0o777);
-    openDatabase({ file: folder.file("open/plants.db"), migrates: true }).close();
-    chmodSync(folder.path, 0o555);
-    chmodSync(folder.file("open/plants.db"), 0o444);
-    const { href } = new URL("../../../../src/plantstore/plants/sqlite/database.ts", import.meta.url);
-    const program = `
-      import { checkDatabaseFile } from ${JSON.stringify(href)};
-      if (process.getuid() === 0) process.setuid(65534);
-      for (const file of process.argv.slice(1))
-        try {
-          checkDatabaseFile(file);
-          console.log("it may");
-        } catch ({ message }) {
-          console.log(message);
-        }`;
-    const files = [folder.file("plants.db"), folder.file("open/plants.db")];
-    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program, ...files]);
-    chmodSync(folder.path, 0o755);
-    expect(stdout.split("\n")).toEqual([
-      `cannot open ${files[0]}: the folder ${folder.path} cannot be written`,
-      `cannot open ${files[1]}: the file cannot be written`,
-      "",
-    ]);
-  });
-
-  test("is refused by its check where the log of SQLite can lose commits", () => {
-    using folder = createTempFolder();
-    using old = new DatabaseSync(":memory:");
-    old.function("sqlite_version", () => "3.51.2");
-    const question = old.prepare("SELECT sqlite_version() AS version");
-    using _ = vi.spyOn(DatabaseSync.prototype, "prepare").mockReturnValue(question);
-    const file = folder.file("plants.db");
-    writeFileSync(file, "");
-    const says = /plants\.db: this Node has SQLite 3\.51\.2, which can lose commits/;
-    expect(() => checkDatabaseFile(file)).toThrow(says);
   });
 
   test("takes only the steps that are left when another process has migrated it meanwhile", () => {

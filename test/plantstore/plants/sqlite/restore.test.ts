@@ -88,6 +88,18 @@ describe("restoring a backup", () => {
     expect(plantsIn(target)).toEqual([1n, 2n, 3n]);
   });
 
+  test("keeps the deletions in the log of a backup that is a symbolic link to the file of a killed process", () => {
+    using folder = createTempFolder();
+    mkdirSync(folder.file("volume"));
+    const backup = folder.file("volume/backup.db");
+    using killed = openDatabase({ file: folder.file("crashing.db"), plantsWhenCreated: { first: 1n, last: 3n } });
+    killed.exec("DELETE FROM plants WHERE id = 2");
+    for (const end of ["", "-wal"]) copyFileSync(`${folder.file("crashing.db")}${end}`, `${backup}${end}`);
+    symlinkSync("volume/backup.db", folder.file("latest.db"));
+    restore(folder.file("plants.db"), folder.file("latest.db"));
+    expect(plantsIn(folder.file("plants.db"))).toEqual([1n, 3n]);
+  });
+
   test("syncs the copy before it gets its name, and then its folder", () => {
     using folder = createTempFolder();
     using recorded = recordFileSteps();
