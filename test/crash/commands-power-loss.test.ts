@@ -1,15 +1,15 @@
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../src/plantstore/plants/index.ts";
 import { openDatabase } from "../../src/plantstore/plants/sqlite/database.ts";
 import { canForget, ForgetfulDisk } from "../support/plants/disk/forgetful-disk.ts";
-import { createMissingStore, plantsIn, readSqlite } from "../support/plants/sqlite-file.ts";
+import { createMissingStore, leaveTruncatedFile, plantsIn, readSqlite } from "../support/plants/sqlite-file.ts";
 import { projectFolder } from "../support/process/child-program.ts";
 
 // What a command has reported as done outlives a loss of power, and one that comes before it leaves the old state or the
-// new one. The power is lost before each sync of the command and after its end. If a sync is left out, the end is without
-// what it should have written, or a name has lost its content.
+// new one. The power is lost before each sync of the command, after each rename and after its end. If a sync is left
+// out, the end is without what it should have written, or a name has lost its content.
 
 const timeout = 120_000;
 
@@ -65,6 +65,14 @@ function storeIn(file: string): readonly bigint[] | undefined {
   return plantsIn(file);
 }
 
+/** The plants in a file, unless it is missing or that of {@link leaveTruncatedFile}. */
+function plantsUnlessDamaged(file: string): readonly bigint[] | "gone or damaged" {
+  if (!existsSync(file) || readSqlite(file, "SELECT 1 FROM sqlite_schema WHERE name = 'filler'").length > 0) {
+    return "gone or damaged";
+  }
+  return plantsIn(file);
+}
+
 const database = (folder: string): readonly string[] => ["--database-url", `sqlite:${fileIn(folder)}`];
 
 const changes: readonly Change[] = [
@@ -109,6 +117,28 @@ const changes: readonly Change[] = [
     words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
     read: (folder) => plantsIn(fileIn(folder)),
     before: [7n, 9n],
+    after: [1n, 2n, 3n],
+  },
+  {
+    name: "restore over a log without its file",
+    fill: (folder) => {
+      fillCrashed(folder);
+      rmSync(fileIn(folder));
+    },
+    words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
+    read: (folder) => (existsSync(fileIn(folder)) ? plantsIn(fileIn(folder)) : undefined),
+    before: undefined,
+    after: [1n, 2n, 3n],
+  },
+  {
+    name: "restore over a damaged file with a log",
+    fill: (folder) => {
+      fillBackup(folder);
+      leaveTruncatedFile(fileIn(folder));
+    },
+    words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
+    read: (folder) => plantsUnlessDamaged(fileIn(folder)),
+    before: "gone or damaged",
     after: [1n, 2n, 3n],
   },
   {

@@ -8,14 +8,14 @@ export interface FileSteps extends Disposable {
 }
 
 /**
- * Records which files and folders are synced, linked and renamed, by their names, while it is not disposed of.
+ * Records which files and folders are synced, linked, renamed and removed, by their names, while it is not disposed of.
  *
  * @param onStep - called with each step just before it is done
  */
 export function recordFileSteps(onStep: (step: string) => void = () => undefined): FileSteps {
   const steps: string[] = [];
   const paths = new Map<number, string>();
-  const { openSync, fsyncSync, linkSync, renameSync } = fs;
+  const { openSync, fsyncSync, linkSync, renameSync, rmSync } = fs;
   const record = (step: string): void => {
     onStep(step);
     steps.push(step);
@@ -37,11 +37,15 @@ export function recordFileSteps(onStep: (step: string) => void = () => undefined
     record(`rename ${basename(String(from))} ${basename(String(to))}`);
     renameSync(from, to);
   };
+  fs.rmSync = (path, options) => {
+    if (fs.existsSync(path)) record(`remove ${basename(String(path))}`);
+    rmSync(path, options);
+  };
   syncBuiltinESMExports();
   return {
     steps,
     [Symbol.dispose]: () => {
-      Object.assign(fs, { openSync, fsyncSync, linkSync, renameSync });
+      Object.assign(fs, { openSync, fsyncSync, linkSync, renameSync, rmSync });
       syncBuiltinESMExports();
     },
   };

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { copyFileSync, existsSync, statSync, truncateSync } from "node:fs";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { openDatabase } from "../../../src/plantstore/plants/sqlite/database.ts";
 
@@ -33,4 +33,19 @@ export function addPlants(file: string, ids: readonly bigint[]): void {
   } finally {
     db.close();
   }
+}
+
+/**
+ * Leaves plants 7 to 9 as a crash does, with the deletion of 8 in the log alone, in a file that lacks most pages of a
+ * table `filler`. The plants can be read, but SQLite does not copy the log into the file.
+ */
+export function leaveTruncatedFile(file: string): void {
+  const crashing = `${file}.crashing`;
+  using db = openDatabase({ file: crashing, plantsWhenCreated: { first: 7n, last: 9n } });
+  const bytes = statSync(crashing).size;
+  // SQLite takes a file for damaged when it lacks much more than 64 KiB (sqlite.org/src: walCheckpoint).
+  db.exec("CREATE TABLE filler AS SELECT zeroblob(1048576); PRAGMA wal_checkpoint(TRUNCATE)");
+  db.exec("DELETE FROM plants WHERE id = 8");
+  for (const end of ["", "-wal"]) copyFileSync(`${crashing}${end}`, `${file}${end}`);
+  truncateSync(file, bytes);
 }

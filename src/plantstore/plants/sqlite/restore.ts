@@ -10,7 +10,7 @@ import { fileProblemOf, isLocked } from "./problem.ts";
 
 /**
  * Puts a copy of a backup in the place of a store that no process has open. The old store stays as it is until the copy
- * is complete and on disk. Its log goes then: SQLite would copy it into the new file.
+ * is complete and on disk.
  *
  * @throws StoreOpenError when the backup is not a sound plant store, or the store is open or cannot be written
  */
@@ -43,10 +43,19 @@ function copySound(backup: string, copy: string): void {
 }
 
 function replace(path: string, copy: string): void {
-  using _ = existsSync(path) ? lockOut(path) : undefined;
-  // A crash between these leaves the old log next to the new file: the next start checks both, and refuses them.
-  renameSync(copy, path);
+  using lock = existsSync(path) ? lockOut(path) : undefined;
+  // Under the lock, the file contains its log. Without the lock it may not, and is removed first: a start from the file
+  // alone would bring deleted plants back.
+  if (lock === undefined) rmSync(path, { force: true });
+  // SQLite would copy an old log into the new file, so the removal of the log is durable before the rename.
   for (const end of ["-wal", "-shm", "-journal"]) rmSync(`${path}${end}`, { force: true });
+  syncFolderOf(path);
+  renameSync(copy, path);
+  syncFolderOf(path);
+}
+
+// On Windows, folders cannot be opened.
+function syncFolderOf(path: string): void {
   if (process.platform !== "win32") syncPath(dirname(path));
 }
 

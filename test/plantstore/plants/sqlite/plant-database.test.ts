@@ -121,6 +121,7 @@ describe("backing up", () => {
       `sync ${unfinished}`,
       `link ${unfinished} copy.db`,
       `sync ${basename(other.path)}`,
+      `remove ${unfinished}`,
     ]);
   });
 

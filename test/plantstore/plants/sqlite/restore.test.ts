@@ -16,7 +16,7 @@ import { backUp } from "../../../../src/plantstore/plants/sqlite/backup.ts";
 import { openDatabase } from "../../../../src/plantstore/plants/sqlite/database.ts";
 import { restore } from "../../../../src/plantstore/plants/sqlite/restore.ts";
 import { recordFileSteps } from "../../../support/plants/file-steps.ts";
-import { plantsIn, readSqlite } from "../../../support/plants/sqlite-file.ts";
+import { leaveTruncatedFile, plantsIn, readSqlite } from "../../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../support/process/temp-folder.ts";
 
 /** A backup of plants 1 to 3. */
@@ -100,19 +100,43 @@ describe("restoring a backup", () => {
     expect(plantsIn(folder.file("plants.db"))).toEqual([1n, 3n]);
   });
 
-  test("syncs the copy before it gets its name, and then its folder", () => {
-    using folder = createTempFolder();
-    using recorded = recordFileSteps();
-    const backup = makeBackup(folder);
-    const before = recorded.steps.length;
-    restore(folder.file("plants.db"), backup);
-    const unfinished = `plants.db.${process.pid}.unfinished`;
-    expect(recorded.steps.slice(before)).toEqual([
-      `sync ${unfinished}`,
-      `rename ${unfinished} plants.db`,
-      `sync ${basename(folder.path)}`,
-    ]);
-  });
+  test.each([
+    { name: "there is no store", leave: () => undefined, removed: [] },
+    {
+      name: "there is another store",
+      leave: (file: string) => openDatabase({ file, migrates: true }).close(),
+      removed: [],
+    },
+    {
+      name: "a log is left without its file",
+      leave: (file: string) => writeFileSync(`${file}-wal`, "left"),
+      removed: ["plants.db-wal"],
+    },
+    // A start from the file alone would bring a deleted plant back.
+    {
+      name: "the file is damaged and has a log",
+      leave: leaveTruncatedFile,
+      removed: ["plants.db", "plants.db-wal", "plants.db-shm"],
+    },
+  ])(
+    "syncs the copy, and the removal of what it replaces, before it gets its name when $name",
+    ({ leave, removed }) => {
+      using folder = createTempFolder();
+      using recorded = recordFileSteps();
+      const backup = makeBackup(folder);
+      leave(folder.file("plants.db"));
+      const before = recorded.steps.length;
+      restore(folder.file("plants.db"), backup);
+      const unfinished = `plants.db.${process.pid}.unfinished`;
+      expect(recorded.steps.slice(before)).toEqual([
+        `sync ${unfinished}`,
+        ...removed.map((name) => `remove ${name}`),
+        `sync ${basename(folder.path)}`,
+        `rename ${unfinished} plants.db`,
+        `sync ${basename(folder.path)}`,
+      ]);
+    },
+  );
 
   test("keeps other processes from opening the store until the backup is in its place", () => {
     using folder = createTempFolder();

@@ -11,7 +11,8 @@
  * sync fails, or the process is killed before it. As on Linux, pages that a sync could not write are clean from then on:
  * the next one succeeds without them, until they are written again.
  *
- * If DISK_STEPS is set, the process writes a byte to descriptor 3 before each sync, and waits until it can read one.
+ * If DISK_STEPS is set, the process writes a byte to descriptor 3 before each sync and after each rename, and waits until
+ * it can read one.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -123,6 +124,13 @@ static int sync_file(int fd, int (*real)(int)) {
 
 int fsync(int fd) { return sync_file(fd, REAL(fsync)); }
 int fdatasync(int fd) { return sync_file(fd, REAL(fdatasync)); }
+
+int rename(const char *from, const char *to) {
+  const char *folder = getenv("DISK_FOLDER");
+  int result = REAL(rename)(from, to);
+  if (result == 0 && folder != NULL && strncmp(to, folder, strlen(folder)) == 0) wait_for_parent();
+  return result;
+}
 
 ssize_t pwrite64(int fd, const void *content, size_t count, off_t from) {
   ssize_t written = REAL(pwrite64)(fd, content, count, from);

@@ -77,9 +77,9 @@ export class ForgetfulDisk {
   /**
    * Runs a program on this Node to its end, and resolves to its exit code and standard error.
    *
-   * @param onSync - called before each sync of a file or of the folder, while the program waits
+   * @param onStep - called before each sync of a file or of the folder and after each rename, while the program waits
    */
-  async runInSteps(args: readonly string[], onSync: () => void): Promise<{ exitCode: number | null; stderr: string }> {
+  async runInSteps(args: readonly string[], onStep: () => void): Promise<{ exitCode: number | null; stderr: string }> {
     const env = { ...this.#environment(), DISK_STEPS: "on" };
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe", "pipe"] });
     const closed = once(child, "close");
@@ -87,7 +87,7 @@ export class ForgetfulDisk {
     if (errors === null || !(steps instanceof Duplex)) throw new Error("the program has no pipes");
     const stderr = text(errors);
     for await (const _ of steps) {
-      onSync();
+      onStep();
       steps.write("\0");
     }
     await closed;
