@@ -64,8 +64,8 @@ class ProxyServer {
     this.#settings = settings;
     this.#terminal = terminal;
     this.#log = new FailureLog(terminal);
-    this.#reloads = new ReloadLog(this.#log);
-    this.#certificateReloads = new ReloadLog(this.#log);
+    this.#reloads = new ReloadLog(terminal);
+    this.#certificateReloads = new ReloadLog(terminal);
     const upstreams = settings.upstreams.map((name) => ({ name, upstream: openUpstream(name, settings) }));
     this.#upstreams = upstreams.map(({ upstream }) => upstream);
     measureUpstreams(this.#metrics, upstreams);

@@ -1,39 +1,73 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { FailureLog } from "../../../src/gateway/command/failure-log.ts";
 import { ReloadLog } from "../../../src/gateway/command/reload-log.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-const minuteMs = 60_000;
+/** What is noted at which second. */
+type Note = readonly [atS: number, refusal: string | undefined];
 
-/** Nothing is noted in the minutes that a row leaves out. */
-type Notes = Readonly<Record<number, string | undefined>>;
+/** The end of a test, in seconds: 25 minutes. */
+const endS = 1_500;
 
-function eachMinute(refusal: string, from: number, to: number): Notes {
-  return Object.fromEntries(Array.from({ length: to - from }, (_, at) => [from + at, refusal]));
+function eachMinute(refusal: string, fromS: number, toS: number): readonly Note[] {
+  return Array.from({ length: (toS - fromS) / 60 }, (_, at) => [fromS + at * 60, refusal]);
 }
 
-test.each<{ name: string; notes: Notes; want: readonly string[] }>([
-  { name: "once in ten minutes while reloads go on", notes: eachMinute("a", 0, 25), want: ["0 a", "10 a", "20 a"] },
-  { name: "once in ten minutes when nothing is reloaded", notes: { 0: "a" }, want: ["0 a", "10 a", "20 a"] },
-  { name: "when it is another one", notes: { ...eachMinute("a", 0, 3), 3: "b" }, want: ["0 a", "3 b", "13 b", "23 b"] },
-  { name: "no longer once a reload has succeeded", notes: { 0: "a", 1: undefined }, want: ["0 a"] },
+test.each<{ name: string; notes: readonly Note[]; want: readonly string[] }>([
   {
-    name: "when it is back after a success",
-    notes: { 0: "a", 1: undefined, 2: "a" },
-    want: ["0 a", "2 a", "12 a", "22 a"],
+    name: "once in ten minutes while reloads go on",
+    notes: eachMinute("a", 0, endS),
+    want: ["0 a", "600 a", "1200 a"],
+  },
+  { name: "once in ten minutes when nothing is reloaded", notes: [[0, "a"]], want: ["0 a", "600 a", "1200 a"] },
+  {
+    name: "when it is another one",
+    notes: [...eachMinute("a", 0, 180), [180, "b"]],
+    want: ["0 a", "180 b", "780 b", "1380 b"],
+  },
+  {
+    name: "no longer once a reload has succeeded",
+    notes: [
+      [0, "a"],
+      [60, undefined],
+    ],
+    want: ["0 a"],
+  },
+  {
+    name: "when it is back seconds after a success",
+    notes: [
+      [0, "a"],
+      [1, undefined],
+      [2, "a"],
+    ],
+    want: ["0 a", "2 a", "602 a", "1202 a"],
+  },
+  {
+    name: "when it is back seconds after another one",
+    notes: [
+      [0, "a"],
+      [1, "b"],
+      [2, "a"],
+    ],
+    want: ["0 a", "1 b", "2 a", "602 a", "1202 a"],
+  },
+  {
+    name: "after hundreds of others",
+    notes: Array.from({ length: 200 }, (_, at) => [0, String(at)]),
+    want: [...Array.from({ length: 200 }, (_, at) => `0 ${at}`), "600 199", "1200 199"],
   },
 ])("the refusal of a reload is written $name", ({ notes, want }) => {
   const written: string[] = [];
   const startMs = performance.now();
-  const minuteNow = (): number => (performance.now() - startMs) / minuteMs;
-  const complain = (text: string): unknown => written.push(`${minuteNow()} ${text}`);
-  const terminal = { print: complain, complain, stopped: () => Promise.resolve(), onHangup: () => undefined };
-  const log = new ReloadLog(new FailureLog(terminal));
-  for (let minute = 0; minute < 25; minute++) {
-    if (minute in notes) log.note(notes[minute]);
-    vi.advanceTimersByTime(minuteMs);
+  const secondNow = (): number => (performance.now() - startMs) / 1_000;
+  const advanceTo = (atS: number): unknown => vi.advanceTimersByTime((atS - secondNow()) * 1_000);
+  const complain = (text: string): unknown => written.push(`${secondNow()} ${text}`);
+  const log = new ReloadLog({ print: complain, complain });
+  for (const [atS, refusal] of notes) {
+    advanceTo(atS);
+    log.note(refusal);
   }
+  advanceTo(endS);
   expect(written).toEqual(want);
 });
