@@ -26,6 +26,9 @@ import { toUrl } from "./to-url.ts";
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
 
+/** What a refused reload leaves: of several upstreams, the others may have new descriptors in use. */
+const previousInUse = "the previous ones of these upstreams stay in use";
+
 /**
  * Runs `proxy` with the words after it.
  *
@@ -216,13 +219,14 @@ class ProxyServer {
     const certificate = this.#certificate;
     if (certificate?.reload() === true) this.#proxy?.setSecureContext(certificate.current);
     const problem = certificate?.problem;
-    this.#certificateReloads.note(problem && `the certificate stays as it was: ${problem}`);
+    this.#certificateReloads.note(problem && `kept the previous certificate: ${problem}`);
   }
 
   #reloaded({ isChanged, added, removed, problems }: ReloadReport): void {
     const isRefused = problems.length > 0;
-    this.#reloads.note(isRefused ? `the descriptors stay as they were: ${problems.join("; ")}` : undefined);
-    if (!isChanged && !isRefused) this.#terminal.print("the descriptors are those in use again");
+    const refusal = `descriptors could not be reloaded: ${problems.join("; ")}; ${previousInUse}`;
+    this.#reloads.note(isRefused ? refusal : undefined);
+    if (!isChanged && !isRefused) this.#terminal.print("descriptors are readable again and unchanged");
     if (!isChanged) return;
     if (this.#proxy !== undefined) {
       this.#complainOfHoles(this.#proxy);
@@ -230,7 +234,7 @@ class ProxyServer {
     }
     this.#docs?.renew();
     const changes = [...added.map((name) => `+ ${name}`), ...removed.map((name) => `- ${name}`)];
-    this.#terminal.print(["the descriptors are others now", ...changes].join("\n  "));
+    this.#terminal.print(["reloaded the descriptors", ...changes].join("\n  "));
   }
 
   /** Names the upstreams whose descriptors could not be read yet. */

@@ -98,7 +98,7 @@ test.each<{ name: string; next: Certificate; says: RegExp }>([
   command.process.kill("SIGTERM");
   expect(await command.end()).toBe(0);
   const written = command.stderr().split("\n").slice(0, -1);
-  expect(written).toEqual(Array(2).fill(expect.stringMatching(/^the certificate stays as it was: /)));
+  expect(written).toEqual(Array(2).fill(expect.stringMatching(/^kept the previous certificate: /)));
   expect(written[0]).toMatch(says);
 });
 

@@ -220,7 +220,7 @@ test("TLS is served with a certificate that a hangup renews, and spoken to an up
   expect(await commonName()).toBe("renewed");
   write("key.pem", "none");
   running.hangUp();
-  await expect.poll(() => running.complaints).toEqual([expect.stringContaining("the certificate stays as it was: ")]);
+  await expect.poll(() => running.complaints).toEqual([expect.stringContaining("kept the previous certificate: ")]);
   expect(await commonName()).toBe("renewed");
 });
 
@@ -234,11 +234,11 @@ test("a file of descriptors is read again when it changes, and what is wrong wit
   expect(await described()).toContain("How warm it is");
   renameSync(write("next.binpb", both), file);
   await expect.poll(described, { timeout: 10_000 }).toContain("streams.v1");
-  expect(running.printed.at(-1)).toContain("the descriptors are others now\n  + /streams.v1.StreamService/");
+  expect(running.printed.at(-1)).toContain("reloaded the descriptors\n  + /streams.v1.StreamService/");
   write("watched.binpb", both.subarray(0, 1_000));
   await expect.poll(() => running.complaints, { timeout: 10_000 }).not.toEqual([]);
-  expect(running.complaints.join()).toContain("the descriptors stay as they were: ");
-  expect(running.printed.join()).not.toMatch(/others now.*others now/s);
+  expect(running.complaints.join()).toContain("descriptors could not be reloaded: ");
+  expect(running.printed.join()).not.toMatch(/reloaded the.*reloaded the/s);
   expect((await get(`${url}/sensors/4/reading`)).status).toBe(200);
 });
 
@@ -494,7 +494,7 @@ describe("one of two upstreams that cannot be reached", () => {
     // It is tried again, and is complained of once in ten seconds.
     await expect.poll(() => running.complaints.length, { timeout: 10_000 }).toBe(2);
     await pause(2_500);
-    expect(running.complaints[1]).toMatch(/^the descriptors stay as they were: 127\.0\.0\.1:1: its reflection fails/);
+    expect(running.complaints[1]).toMatch(/^descriptors could not be reloaded: 127\.0\.0\.1:1: its reflection fails/);
     expect(running.complaints).toHaveLength(2);
   });
 

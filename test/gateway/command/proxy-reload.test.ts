@@ -55,7 +55,7 @@ test.each<{ name: string; source: () => readonly string[]; spoil: () => void; me
     source: () => ["--descriptors", file],
     spoil: () => writeFileSync(file, "no descriptors"),
     mend: () => writeFileSync(file, descriptors),
-    says: /they are no binary google\.protobuf\.FileDescriptorSet$/,
+    says: /they are no binary google\.protobuf\.FileDescriptorSet; the previous ones of these upstreams stay in use$/,
   },
   {
     name: "of a file that is missing",
@@ -69,14 +69,14 @@ test.each<{ name: string; source: () => readonly string[]; spoil: () => void; me
     source: () => ["--reflection"],
     spoil: () => offer(ServerReflection),
     mend: () => offer(GreenhouseService, ServerReflection),
-    says: /no service that is passed on$/,
+    says: /no service that is passed on; the previous ones of these upstreams stay in use$/,
   },
   {
     name: "of one of several upstreams",
     source: () => ["--reflection", "--upstream", neighborAddress, "--require-all"],
     spoil: () => offer(ServerReflection),
     mend: () => offer(GreenhouseService, ServerReflection),
-    says: /no service that is passed on$/,
+    says: /no service that is passed on; the previous ones of these upstreams stay in use$/,
   },
 ])("descriptors $name leave the old ones in use, set the metric, and are written once", async (row) => {
   writeFileSync(file, descriptors);
@@ -111,11 +111,25 @@ test.each<{ name: string; source: () => readonly string[]; spoil: () => void; me
   command.process.kill("SIGHUP");
   await expect.poll(() => metric("successful")).toBe(1);
   expect(await metric("last_success_seconds")).toBeGreaterThan(startedAtS);
-  await expect.poll(command.stdout).toMatch(/\nthe descriptors are those in use again\n$/);
+  await expect.poll(command.stdout).toMatch(/\ndescriptors are readable again and unchanged\n$/);
   // Reloads run one after another, so those that were refused are done.
   command.process.kill("SIGTERM");
   expect(await command.end()).toBe(0);
   const written = command.stderr().split("\n").slice(0, -1);
-  expect(written).toEqual([expect.stringMatching(/^the descriptors stay as they were: /)]);
+  expect(written).toEqual([expect.stringMatching(/^descriptors could not be reloaded: /)]);
   expect(written[0]).toMatch(row.says);
+});
+
+test("an upstream that cannot be reached does not keep the changes of another one from being reported", async () => {
+  offer(GreenhouseService, ServerReflection);
+  const upstreams = ["--upstream", "http://127.0.0.1:1", "--upstream", address, "--reflection"];
+  await using proxy = await startProxyProcess(["--port", "0", ...upstreams]);
+  const { command } = proxy;
+  offer(GreenhouseService, StreamService, ServerReflection);
+  command.process.kill("SIGHUP");
+  await command.find(/^reloaded the descriptors\n {2}\+ \/streams\.v1\.StreamService\//m);
+  await command.find(
+    /^descriptors could not be reloaded: 127\.0\.0\.1:1: .*; the previous ones of these upstreams stay in use$/m,
+  );
+  expect(command.stdout()).not.toContain("unchanged");
 });
