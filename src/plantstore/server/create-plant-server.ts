@@ -245,19 +245,19 @@ function demandLoopback(host: string | undefined): void {
   throw new Error(`${host} is no loopback address: without a verifier of credentials only those are listened on`);
 }
 
-/** Returns a callback that calls both of these. */
+/** Returns a callback that calls both of these; if both fail, with the error of the first. */
 function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | undefined): (value: T) => void {
   if (second === undefined) return first;
   return (value) => {
-    let returned: void;
     try {
       first(value);
-    } finally {
-      // Whatever becomes of the first: metrics count calls whose log has failed.
-      returned = second(value);
+    } catch (reason) {
+      // Metrics count calls whose log has failed. A throw in an executor rejects, too.
+      void new Promise<void>((resolve) => resolve(second(value))).catch(() => undefined);
+      throw reason;
     }
     // Returned, so that the gateway sees it when an async callback rejects.
-    return returned;
+    return second(value);
   };
 }
 

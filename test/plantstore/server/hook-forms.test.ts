@@ -109,23 +109,34 @@ describe.each(Object.entries(hooks))("%s", (name, { value, fields, isReported })
   });
 });
 
-test("a log that throws keeps no call from the hooks", async () => {
-  const { log } = openLogLines("info");
-  const answered: number[] = [];
-  const failing = {
-    ...log,
-    isLevelEnabled: () => true,
-    info: () => {
-      throw failure;
-    },
-    error: () => undefined,
-  };
-  await using server = await startPlantServer({
-    store: openMemoryStore(new Set([7n])),
-    log: failing,
-    onAnswer: ({ httpStatus }) => void answered.push(httpStatus),
-  });
-  const request = { httpMethod: "DELETE", path: "/plants/7", header: [authorized] };
-  expect(await exchangeHttp1(server.address, request)).toMatchObject({ httpStatus: 204 });
-  expect(answered).toEqual([204]);
-});
+test.each(forms)(
+  "a log that throws keeps no call from an onAnswer that %s, and its error is reported",
+  async (form) => {
+    const { log } = openLogLines("info");
+    const answered: number[] = [];
+    const reported: object[] = [];
+    const logFailure = new Error("the disk is full");
+    const failing = {
+      ...log,
+      isLevelEnabled: () => true,
+      info: () => {
+        throw logFailure;
+      },
+      error: (fields: object) => void reported.push(fields),
+    };
+    const hook = hookOf(form, undefined);
+    await using server = await startPlantServer({
+      store: openMemoryStore(new Set([7n])),
+      log: failing,
+      onAnswer: ({ httpStatus }) => {
+        answered.push(httpStatus);
+        return hook();
+      },
+    });
+    const request = { httpMethod: "DELETE", path: "/plants/7", header: [authorized] };
+    expect(await exchangeHttp1(server.address, request)).toMatchObject({ httpStatus: 204 });
+    await new Promise(setImmediate);
+    expect(answered).toEqual([204]);
+    expect(reported).toMatchObject([{ errorCode: "ERR_CALLBACK_FAILED", err: logFailure }]);
+  },
+);
