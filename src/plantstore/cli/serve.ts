@@ -85,11 +85,12 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
 }
 
 async function serveWithWorkers(configuration: Configuration): Promise<number> {
-  const { workers: count, logLevel, adminAddress } = configuration;
+  const { workers: count, logLevel, adminAddress, httpEngine } = configuration;
   const at = bindOptionsOf(configuration);
   // Loaded on demand, with what starts processes, which takes node 3 ms.
   const { superviseWorkers } = await import("./supervise.ts");
-  return await superviseWorkers({ count, at, adminAddress, log: openLog(logLevel) }).catch((reason: unknown) => {
+  const options = { count, at, adminAddress, httpEngine, log: openLog(logLevel) };
+  return await superviseWorkers(options).catch((reason: unknown) => {
     throw explainListening(reason, configuration);
   });
 }

@@ -21,6 +21,8 @@ export interface WorkersOptions {
   readonly at: BindOptions;
   /** Where the metrics of all workers are served. */
   readonly adminAddress: Configuration["adminAddress"];
+  /** The HTTP that serves the metrics; that of the calls is a setting of the workers. */
+  readonly httpEngine: Configuration["httpEngine"];
   /** The log of replaced workers. */
   readonly log: WorkersLog;
 }
@@ -38,7 +40,8 @@ const replaceAfterMs = 500;
  *
  * Rejects with the error of the system when it cannot listen.
  */
-export async function superviseWorkers({ count, at, adminAddress, log }: WorkersOptions): Promise<number> {
+export async function superviseWorkers(options: WorkersOptions): Promise<number> {
+  const { count, at, adminAddress, httpEngine, log } = options;
   // Before there are workers, because they would outlive a failure to listen here.
   await using opened = new AsyncDisposableStack();
   const current = new Map<number, ChildProcess>();
@@ -47,7 +50,7 @@ export async function superviseWorkers({ count, at, adminAddress, log }: Workers
     let collecting: ReturnType<typeof collectFromWorkers> | undefined;
     const collect = (): ReturnType<typeof collectFromWorkers> =>
       (collecting ??= collectFromWorkers(current).finally(() => (collecting = undefined)));
-    opened.use(await serveMetrics(adminAddress, collect, log));
+    opened.use(await serveMetrics(adminAddress, collect, log, httpEngine));
   }
   // The successor of this process may listen before this one stops.
   const shared = await shareConnections({ ...at, reusePort: true });

@@ -8,13 +8,14 @@ import type { AdminAddress } from "./setting-readers.ts";
  * Serves `/metrics` on an address of its own, without a credential, and logs where.
  *
  * @param collect - returns the metrics as they are now
+ * @param httpEngine - the HTTP that serves them: that of the calls
  * @throws Error naming the address when it cannot be listened on
  */
 export async function serveMetrics(
   at: AdminAddress,
   collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>,
   log: Pick<Log, "info">,
-  httpEngine?: HttpEngineName,
+  httpEngine: HttpEngineName,
 ): Promise<BoundAddress & AsyncDisposable> {
   // Loaded on demand, so that a server without metrics does not pay for it.
   const { createMetricsEndpoint } = await import("@plantstore/gateway/metrics");

@@ -9,6 +9,7 @@ import { projectFolder } from "../../support/process/child-program.ts";
 import { type CommandLine, startCommandLine, startNode } from "../../support/process/command-line.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { runCommand } from "../../support/process/run-command.ts";
+import { statusOfLongTarget } from "../../support/server/long-target.ts";
 import { createTempFolder, type TempFolder } from "../../support/process/temp-folder.ts";
 
 const token = "token-of-the-workers-test";
@@ -164,6 +165,18 @@ test("the metrics of all workers are at one address, each with the place of its 
   expect(new Set(places)).toEqual(new Set(["1", "2", "3"]));
   server.process.kill("SIGTERM");
   expect(await ended.end()).toBe(0);
+});
+
+test.each([
+  { engine: "own", want: 414 },
+  { engine: "node", want: 431 },
+])("PLANTSTORE_HTTP_ENGINE=$engine serves the metrics of all workers, too", async ({ engine, want }) => {
+  using folder = createTempFolder();
+  const environment = { PLANTSTORE_ADMIN_ADDRESS: "0", PLANTSTORE_HTTP_ENGINE: engine };
+  const { server, baseUrl } = await serve(folder, 0, environment);
+  await using _ = server;
+  const { url } = await metricsOf(server);
+  expect([await statusOfLongTarget(baseUrl), await statusOfLongTarget(url)]).toEqual([want, want]);
 });
 
 test("many who ask for the metrics of all workers at once are told what the workers are asked for once", async () => {

@@ -10,6 +10,7 @@ import { flagOf } from "../../../src/plantstore/server/setting-readers.ts";
 import { type Configuration, settings } from "../../../src/plantstore/server/settings.ts";
 import { createSigningKey, startIdentityProvider, testAudience } from "../../support/auth/identity-provider.ts";
 import { createTempFolder } from "../../support/process/temp-folder.ts";
+import { statusOfLongTarget } from "../../support/server/long-target.ts";
 import { type ConfiguredServer, startConfigured } from "../../support/server/start-configured.ts";
 
 type Environment = ConfigurationSources["environment"];
@@ -91,13 +92,12 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<Diffe
         return isEnded;
       },
     }),
-  httpEngine: () =>
-    compare({
-      off: { PLANTSTORE_HTTP_ENGINE: "own" },
-      on: { PLANTSTORE_HTTP_ENGINE: "node" },
-      // Node counts the target as part of the header.
-      observe: async (server) => (await fetch(`${server.baseUrl}/${"7".repeat(30_000)}`)).status,
-    }),
+  httpEngine: async () => {
+    const off = { PLANTSTORE_HTTP_ENGINE: "own", PLANTSTORE_ADMIN_ADDRESS: "0" };
+    const on = { ...off, PLANTSTORE_HTTP_ENGINE: "node" };
+    await compare({ off, on, observe: ({ baseUrl }) => statusOfLongTarget(baseUrl) });
+    return await compare({ off, on, observe: (server) => statusOfLongTarget(adminUrlOf(server)) });
+  },
   database: ["server/start-server.test.ts", "what a store does by itself is one line of the log each"],
   databaseUrlFile: ["server/database-url.test.ts", "is followed: user and password may change"],
   deletionsKeptHours: async () => {
@@ -230,6 +230,11 @@ async function get(
   const response = await fetch(baseUrl + path, { headers: { connection: "close", ...headers } });
   await response.body?.cancel();
   return response;
+}
+
+function adminUrlOf(server: ConfiguredServer): string {
+  const line = server.lines().find(({ msg }) => msg === "metrics are served");
+  return `http://127.0.0.1:${String(line?.["port"])}`;
 }
 
 async function deletePlant({ baseUrl }: ConfiguredServer, token: string): Promise<number> {
