@@ -62,7 +62,7 @@ export interface PlantServer {
 /**
  * Creates the plant server from its parts.
  *
- * @throws TypeError for options that do not exist
+ * @throws TypeError for options that do not exist, and for an `httpEngine` that does not
  */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
   refuseUnknownOptions(options, plantServerOptionNames, "createPlantServer");

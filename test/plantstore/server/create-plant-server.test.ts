@@ -52,6 +52,12 @@ test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
   },
 );
 
+test.each(["Node", "", "http", null, 1])("the HTTP engine %j is refused", (httpEngine) => {
+  const wrong: object = { httpEngine };
+  const error = new TypeError(`httpEngine must be "own" or "node", got ${JSON.stringify(httpEngine)}`);
+  expect(() => createPlantServer({ store: openMemoryStore(), ...wrong })).toThrow(error);
+});
+
 test("a server without a verifier admits nobody", async () => {
   await using server = await serve({ auth: undefined });
   expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(400);
