@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { GetReadingRequestSchema, GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../src/gateway/reflection/index.ts";
 import { startBalancerProcess } from "../support/balancers/balancer-process.ts";
@@ -128,10 +128,22 @@ function paced(caller: Caller): Caller {
   };
 }
 
-test.concurrent.for(["tcp", "http"] as const)(
+/** Repeats a call that was not processed, once, as clients of gRPC do by themselves. */
+function repeating(caller: Caller): Caller {
+  return {
+    call: async (id) => {
+      const outcome = await caller.call(id);
+      return outcome === "unprocessed" ? await caller.call(id) : outcome;
+    },
+    close: () => caller.close(),
+  };
+}
+
+// One after the other: a port is free until it is listened on, also for the other mode.
+test.each(["tcp", "http"] as const)(
   `two proxies behind HAProxy in mode %s are restarted in turn, and none of ${callCount} calls fails`,
   { timeout: 10 * waitLimitMs },
-  async (mode, { expect }) => {
+  async (mode) => {
     const proxies: readonly Ports[] = [
       { calls: await freePort(), admin: await freePort() },
       { calls: await freePort(), admin: await freePort() },
@@ -150,7 +162,7 @@ test.concurrent.for(["tcp", "http"] as const)(
       callOverRest(onLoopback(at.rest), restCalls),
       callOverGrpc(onLoopback(at.grpc), grpcCalls),
     ]);
-    const load = startLoad(callers.map(paced));
+    const load = startLoad(callers.map(repeating).map(paced));
     for (const [index, proxy] of started.entries()) {
       const before = load.answered();
       await expect.poll(load.answered).toBeGreaterThan(before + callCount / 8);
@@ -161,8 +173,6 @@ test.concurrent.for(["tcp", "http"] as const)(
     }
     await expect.poll(load.answered, { timeout: waitLimitMs }).toBeGreaterThan(callCount);
     const { failed, unprocessed } = await load.stop();
-    expect(failed).toEqual([]);
-    // Each restart may cross one call on each connection of gRPC, which its client sends again.
-    expect(unprocessed).toBeLessThanOrEqual(4);
+    expect({ failed, unprocessed }).toEqual({ failed: [], unprocessed: 0 });
   },
 );
