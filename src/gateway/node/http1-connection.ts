@@ -176,6 +176,8 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
 
   #refuseRest(): void {
     if (this.#problem === undefined || this.#waiting > 0 || this.#isBroken) return;
+    // On a connection that has failed, or sent its last response, nothing more can be sent.
+    if (!this.#socket.writable) return;
     if (this.#request?.complete === false) this.#break(this.#problem);
     else if (this.#current === undefined) this.#refuseUnread(this.#problem);
   }

@@ -184,7 +184,7 @@ describe("on node:http, requests that are sent in one go", () => {
     await expect.poll(() => greenhouse.gateway.load.requests.http1).toBe(0);
   });
 
-  test("are not served behind one that closes the connection", async () => {
+  test("are neither served nor counted behind one that closes the connection", async () => {
     const held = heldCalls();
     held.release();
     await using greenhouse = await startOnNode(held.implementation);
@@ -193,6 +193,7 @@ describe("on node:http, requests that are sent in one go", () => {
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
     expect(await connection.atEnd()).toBe(true);
     expect(held.beds).toEqual([1n]);
+    expect(greenhouse.gateway.load.badRequests).toEqual(new Map());
   });
 
   test("are all served in a drain, and the last one closes the connection", async () => {

@@ -120,13 +120,38 @@ describe.each([
   });
 });
 
+const slowCall = "POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}";
+
+describe.each([
+  { name: "malformed bytes", sent: "HELLO\r\n\r\n" },
+  { name: "CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n" },
+])("during a call that is followed by $name", ({ sent }) => {
+  test.each<{ name: string; apply: (client: Socket, opened: Gateway) => unknown }>([
+    { name: "a reset", apply: (client) => client.resetAndDestroy() },
+    { name: "the deadline of a drain", apply: (_client, opened) => opened.drain(1) },
+  ])("$name closes that connection only", async ({ apply }) => {
+    const { port, opened } = await listen({}, longMs);
+    const { client, server } = await open(port);
+    await send(client, server, slowCall + sent);
+    expect(opened.load.requests).toEqual({ http1: 1, http2: 0 });
+    await apply(client, opened);
+    await within(closed(server), "the server to close the connection", closeLimitMs);
+    await expect.poll(() => opened.load.connections).toEqual({ http1: 0, http2: 0 });
+    expect(uncaught).toEqual([]);
+    expect(opened.load.badRequests).toEqual(new Map());
+  });
+});
+
 // Milliseconds: far above the timeouts that close a connection here, and far below those that must not.
 const closeLimitMs = 6000;
 
 async function listen(options: ListenOptions, timeoutMs: number): Promise<{ port: number; opened: Gateway }> {
   const opened = createTestGateway({
     routes: () => {},
-    endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "page" }) }],
+    endpoints: [
+      { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "page" }) },
+      { path: "/slow", httpMethods: ["POST"], open: true, answer: () => new Promise(() => undefined) },
+    ],
     trustedProxies: { addresses: ["127.0.0.1"] },
     limits: { headerTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs },
   });
