@@ -80,11 +80,24 @@ function atPlaceOf<Result>(file: string, work: (path: string) => Result): Result
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function checkDatabaseFile(file: string): void {
-  atPlaceOf(file, (path) => {
+  readDatabaseFile(file, demandUsable);
+}
+
+/**
+ * Returns the version of the schema in a file, without writing to it; 0 for an empty file.
+ *
+ * @throws StoreOpenError naming the file and what is wrong with it, such as the tables of another program
+ */
+export function schemaVersionOfFile(file: string): number {
+  return readDatabaseFile(file, versionOf).version;
+}
+
+function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync) => Result): Result {
+  return atPlaceOf(file, (path) => {
     demandFile(path);
     using db = new DatabaseSync(urlToRead(path), { readOnly: true, readBigInts: true });
     demandFixedLog(db);
-    demandUsable(db);
+    return read(db);
   });
 }
 

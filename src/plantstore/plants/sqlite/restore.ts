@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
 import { syncPath } from "./backup.ts";
-import { checkDatabaseFile, urlToRead } from "./database.ts";
+import { checkDatabaseFile, schemaVersionOfFile, urlToRead } from "./database.ts";
 import { demandPlace } from "./file-place.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf, isLocked } from "./problem.ts";
@@ -16,6 +16,9 @@ import { fileProblemOf, isLocked } from "./problem.ts";
  */
 export function restore(file: string, backup: string): void {
   if (!existsSync(backup)) throw new StoreOpenError(`cannot open ${backup}: file not found`);
+  if (schemaVersionOfFile(backup) === 0) {
+    throw new StoreOpenError(`cannot restore ${file}: ${backup} is not a plant store; use another backup`);
+  }
   checkDatabaseFile(backup);
   // The log is next to the real file, so a link stays and its target is replaced.
   const path = existsSync(file) ? realpathSync(file) : resolve(file);

@@ -213,6 +213,20 @@ describe("restoring a backup", () => {
       problem: /^cannot open .*backup\.db: the file is damaged$/,
     },
     {
+      name: "is empty",
+      spoil: (backup: string) => truncateSync(backup),
+      problem: /^cannot restore .*plants\.db: .*backup\.db is not a plant store; use another backup$/,
+    },
+    {
+      name: "is a database without tables",
+      spoil: (backup: string) => {
+        truncateSync(backup);
+        using db = new DatabaseSync(backup);
+        db.exec("PRAGMA user_version = 1");
+      },
+      problem: /^cannot restore .*plants\.db: .*backup\.db is not a plant store; use another backup$/,
+    },
+    {
       name: "has a page that nothing uses",
       spoil: addUnusedPage,
       problem: /^cannot restore .*plants\.db: .*backup\.db is damaged \(Page \d+: never used\)$/,
