@@ -7,18 +7,26 @@ import type { CertificateFiles, CertificatePair, ProxySettings } from "./proxy-s
 /** The certificate that is served, until a reload replaces it. */
 export class ServedCertificate {
   readonly path: string;
-  /** Why the last reload has left the one before in use. */
-  problem: string | undefined;
-  /** When the files were last found to be usable, in ms since 1970. */
+  /** When what the files have was last put in use, in ms since 1970. */
   lastSuccessMs: number = Date.now();
   current: CertificatePair;
   readonly #files: CertificateFiles;
+  /** Why the last reload has left the previous certificate in use. */
+  #refusal: string | undefined;
 
   /** @throws InputProblem for files that cannot be read */
   constructor(files: CertificateFiles) {
     this.path = files.path;
     this.current = files.read();
     this.#files = files;
+  }
+
+  /** Why the last reload has left the previous certificate in use, or why clients refuse the one in use now. */
+  get problem(): string | undefined {
+    if (this.#refusal !== undefined) return `kept the previous certificate: ${this.#refusal}`;
+    // Computed at each call: a certificate expires while it is in use.
+    const invalid = validityProblem(leafOf(this.current));
+    return invalid && `the certificate in use ${invalid}`;
   }
 
   /**
@@ -30,32 +38,40 @@ export class ServedCertificate {
     try {
       const pair = this.#files.read();
       createSecureContext(pair);
-      const refusal = validityProblem(pair.cert);
-      if (refusal !== undefined && validityProblem(this.current.cert) === undefined) throw new Error(refusal);
+      const invalid = validityProblem(leafOf(pair));
+      if (invalid !== undefined && validityProblem(leafOf(this.current)) === undefined) {
+        throw new Error(`the certificate ${invalid}`);
+      }
       this.current = pair;
-      this.problem = undefined;
+      this.#refusal = undefined;
       this.lastSuccessMs = Date.now();
       return true;
     } catch (error) {
-      this.problem = messageOf(error);
+      this.#refusal = messageOf(error);
       return false;
     }
   }
 }
 
-/** Returns why clients refuse a certificate now, going by its dates (RFC 5280 §4.1.2.5); `undefined` if they accept it. */
-function validityProblem(pem: string): string | undefined {
-  // Of a chain the first one counts.
-  const { validFromDate, validToDate } = new X509Certificate(pem);
+/** Returns the first certificate of a chain: the one that its key belongs to. */
+function leafOf({ cert }: CertificatePair): X509Certificate {
+  return new X509Certificate(cert);
+}
+
+/**
+ * Returns why clients refuse a certificate now, going by its dates (RFC 5280 §4.1.2.5); `undefined` if they accept it.
+ * The text continues a sentence whose subject is the certificate.
+ */
+function validityProblem({ validFromDate, validToDate }: X509Certificate): string | undefined {
   const nowMs = Date.now();
-  if (nowMs < validFromDate.getTime()) return `the certificate is not valid before ${validFromDate.toISOString()}`;
-  return nowMs > validToDate.getTime() ? `the certificate expired at ${validToDate.toISOString()}` : undefined;
+  if (nowMs < validFromDate.getTime()) return `is not valid before ${validFromDate.toISOString()}`;
+  return nowMs > validToDate.getTime() ? `expired at ${validToDate.toISOString()}` : undefined;
 }
 
 /**
  * Checks the certificates of settings.
  *
- * @throws InputProblem for a certificate and a key that do not belong together, or are none, or have expired
+ * @throws InputProblem if certificate and key do not match, cannot be parsed, have expired or are not valid yet
  */
 export function requireCertificates({ tls: files, upstreamTls }: ProxySettings): void {
   const tls = files?.read();
@@ -65,9 +81,9 @@ export function requireCertificates({ tls: files, upstreamTls }: ProxySettings):
     throw new InputProblem(`--tls-cert and --tls-key cannot be used: ${messageOf(error)}`);
   }
   // Of a chain the first one counts, of authorities any.
-  requireCurrent("--tls-cert", certificatesOf("--tls-cert", tls?.cert).slice(0, 1));
-  requireCurrent("--upstream-cert", certificatesOf("--upstream-cert", upstreamTls?.cert).slice(0, 1));
-  requireCurrent("--upstream-ca", certificatesOf("--upstream-ca", upstreamTls?.ca));
+  requireValid("--tls-cert", certificatesOf("--tls-cert", tls?.cert).slice(0, 1));
+  requireValid("--upstream-cert", certificatesOf("--upstream-cert", upstreamTls?.cert).slice(0, 1));
+  requireValid("--upstream-ca", certificatesOf("--upstream-ca", upstreamTls?.ca));
 }
 
 // Of authorities, node takes those before the first one that it cannot read, without a word.
@@ -80,8 +96,9 @@ function certificatesOf(option: string, pem: unknown): readonly X509Certificate[
   }
 }
 
-function requireCurrent(option: string, certificates: readonly X509Certificate[]): void {
-  const notAfterMs = Math.max(...certificates.map(({ validToDate }) => validToDate.getTime()));
-  if (certificates.length === 0 || notAfterMs > Date.now()) return;
-  throw new InputProblem(`the certificate of ${option} expired at ${new Date(notAfterMs).toISOString()}`);
+/** @throws InputProblem if none of the certificates is valid now; without any, there is nothing to check */
+function requireValid(option: string, certificates: readonly X509Certificate[]): void {
+  const problems = certificates.map(validityProblem);
+  if (problems.length === 0 || problems.includes(undefined)) return;
+  throw new InputProblem(`the certificate of ${option} ${problems[0]}`);
 }

@@ -211,6 +211,7 @@ class ProxyServer {
     const at = await proxy.listen({ host, port, ...(tls && { tls }) });
     const names = proxy.services.map(({ typeName }) => typeName).join(", ");
     this.#terminal.print(`${toUrl(tls ? "https" : "http", at)} serves ${names}`);
+    this.#certificateReloads.note(this.#certificate?.problem);
   }
 
   /** Reads descriptors and certificates again, once there is something that is served by them. */
@@ -218,8 +219,7 @@ class ProxyServer {
     void this.#proxy?.reload();
     const certificate = this.#certificate;
     if (certificate?.reload() === true) this.#proxy?.setSecureContext(certificate.current);
-    const problem = certificate?.problem;
-    this.#certificateReloads.note(problem && `kept the previous certificate: ${problem}`);
+    this.#certificateReloads.note(certificate?.problem);
   }
 
   #reloaded({ isChanged, added, removed, problems }: ReloadReport): void {

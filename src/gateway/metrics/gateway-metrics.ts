@@ -142,7 +142,7 @@ function addReloadGauges(
   what: string,
   read: () => readonly { readonly attributes: Attributes; readonly reload: MeasuredReload }[],
 ): void {
-  const description = `1 while what was last read of ${what} is in use, else 0`;
+  const description = `1 while what was last read of ${what} is in use and valid, else 0`;
   metrics.gauge({ name: `${prefix}.successful`, unit: "", description }, () =>
     read().map(({ attributes, reload }) => ({ attributes, value: reload.problem === undefined ? 1 : 0 })),
   );

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:tls";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { ServedCertificate } from "../../../src/gateway/command/certificates.ts";
 import { type Certificate, createCertificate } from "../../support/carriers/certificate.ts";
 import { within } from "../../support/deadline.ts";
 import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
@@ -102,10 +103,32 @@ test.each<{ name: string; next: Certificate; says: RegExp }>([
   expect(written[0]).toMatch(says);
 });
 
-test("a certificate that has expired is replaced by another one that has, rather than kept", async () => {
+test("a certificate in use that has expired sets the metric and is written, until a valid one replaces it", async () => {
   put(expired);
   await using proxy = await start();
-  put(createCertificate("expired, too", new Date(Date.now() - hourMs)));
+  const { command } = proxy;
+  expect((await metricsOf(proxy))["successful"]).toBe(0);
+  put(createCertificate("expired, too", new Date(Date.now() - 2 * hourMs)));
   await reload(proxy);
+  // Rather than kept: neither is better than the other.
   expect(await servedBy(proxy)).toBe("expired, too");
+  expect((await metricsOf(proxy))["successful"]).toBe(0);
+  put(good);
+  await reload(proxy);
+  expect(await servedBy(proxy)).toBe("good");
+  expect((await metricsOf(proxy))["successful"]).toBe(1);
+  command.process.kill("SIGTERM");
+  expect(await command.end()).toBe(0);
+  const written = command.stderr().split("\n").slice(0, -1);
+  expect(written).toEqual(Array(2).fill(expect.stringMatching(/^the certificate in use expired at 20/)));
+});
+
+test("a certificate has a problem once it expires in use", () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const soon = createCertificate("soon", new Date(Date.now() + hourMs));
+  const served = new ServedCertificate({ path: "cert.pem", read: () => soon });
+  expect(served.problem).toBeUndefined();
+  vi.setSystemTime(Date.now() + 2 * hourMs);
+  expect(served.problem).toMatch(/^the certificate in use expired at 20/);
 });

@@ -429,29 +429,33 @@ test("--check looks at the certificate", async () => {
   });
 });
 
-test.each(["--tls-cert", "--upstream-cert", "--upstream-ca"])(
-  "--check tells that the certificate of %s has expired",
-  async (option) => {
-    const { cert, key } = createCertificate("expired", new Date("2020-03-01T00:00:00Z"));
-    const [certificate, keyFile] = [write("expired.pem", cert), write("expired-key.pem", key)];
-    const checked = ["--descriptors", write("expired.binpb", greenhouses), "--check", option];
-    const words = ["--upstream", "https://127.0.0.1:1", ...checked];
-    const withKey = option === "--upstream-ca" ? [] : [option.replace("cert", "key"), keyFile];
-    expect(await run(...words, certificate, ...withKey)).toEqual({
-      exitCode: 2,
-      printed: "",
-      complaint: `the certificate of ${option} expired at 2020-03-01T00:00:00.000Z`,
-    });
-    // Others of a chain may be left over from an earlier one; of several authorities one is enough.
-    const renewed = write("renewed.pem", pem.cert + cert);
-    const renewedKey = withKey.length === 0 ? [] : [withKey[0] ?? "", write("renewed-key.pem", pem.key)];
-    expect(await run(...words, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, complaint: "" });
-    if (option === "--upstream-ca") {
-      const turned = write("turned.pem", cert + pem.cert);
-      expect(await run(...words, turned)).toMatchObject({ exitCode: 0, complaint: "" });
-    }
-  },
-);
+const outdated = createCertificate("expired", new Date("2020-03-01T00:00:00Z"));
+const early = createCertificate("early", undefined, new Date("2098-03-01T00:00:00Z"));
+
+test.each(
+  ["--tls-cert", "--upstream-cert", "--upstream-ca"].flatMap((option) => [
+    { option, certificate: outdated, reason: "expired at 2020-03-01T00:00:00.000Z" },
+    { option, certificate: early, reason: "is not valid before 2098-03-01T00:00:00.000Z" },
+  ]),
+)("--check refuses a certificate of $option that $reason", async ({ option, certificate: { cert, key }, reason }) => {
+  const [certificate, keyFile] = [write("expired.pem", cert), write("expired-key.pem", key)];
+  const checked = ["--descriptors", write("expired.binpb", greenhouses), "--check", option];
+  const words = ["--upstream", "https://127.0.0.1:1", ...checked];
+  const withKey = option === "--upstream-ca" ? [] : [option.replace("cert", "key"), keyFile];
+  expect(await run(...words, certificate, ...withKey)).toEqual({
+    exitCode: 2,
+    printed: "",
+    complaint: `the certificate of ${option} ${reason}`,
+  });
+  // Others of a chain may be left over from an earlier one; of several authorities one is enough.
+  const renewed = write("renewed.pem", pem.cert + cert);
+  const renewedKey = withKey.length === 0 ? [] : [withKey[0] ?? "", write("renewed-key.pem", pem.key)];
+  expect(await run(...words, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, complaint: "" });
+  if (option === "--upstream-ca") {
+    const turned = write("turned.pem", cert + pem.cert);
+    expect(await run(...words, turned)).toMatchObject({ exitCode: 0, complaint: "" });
+  }
+});
 
 test("--check tells of an authority that cannot be read, after others that can", async () => {
   const broken = pem.cert.replace(/[A-Za-z0-9+/]{20}/, "A".repeat(20));
