@@ -142,7 +142,7 @@ function openProxy(
   options: ProxyOptions,
 ): ProxyGateway {
   const stops = upstreams.map((upstream) => upstream.watchDescriptors(() => void table.reload()));
-  const gateway = assembleGateway(server, { engine: createHttpEngine(), ...options });
+  const gateway = assembleGateway(server, { ...options, engine: options.engine ?? createHttpEngine() });
   const end = async (endGateway: () => Promise<void>): Promise<void> => {
     table.close();
     for (const stop of stops) stop();

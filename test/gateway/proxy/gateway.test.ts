@@ -12,7 +12,7 @@ import { createOpenApi } from "../../../src/gateway/openapi/index.ts";
 import { FileService } from "../../gen/files/v1/files_pb.ts";
 import { createCertificate } from "../../support/carriers/certificate.ts";
 import { fieldValue } from "../../support/carriers/exchange.ts";
-import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
+import { exchangeHttp1, openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { frameType } from "../../support/carriers/http2-frames.ts";
 import { startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { collect } from "../../support/collect.ts";
@@ -187,6 +187,19 @@ test("it is mounted in another server, answers Fetch, and describes itself", asy
   const { paths } = createOpenApi(proxy.services, { info: { title: "Greenhouse", version: "1" } });
   expect(Object.keys(paths)).toEqual(["/sensors/{sensor}/reading", "/beds/{bed}:water"]);
   await proxy.close();
+});
+
+test.each<{ name: string; options: object }>([
+  { name: "is omitted", options: {} },
+  // TypeScript allows it without exactOptionalPropertyTypes.
+  { name: "is undefined", options: { engine: undefined } },
+])("a proxy whose engine $name serves HTTP with the engine of the package", async ({ options }) => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
+  using connection = await openHttp1(proxy.address);
+  // RFC 9110 §2.5: a later minor version is served as the latest one that is known. node:http refuses it.
+  connection.write("GET /sensors/a/reading HTTP/1.2\r\nhost: a\r\n\r\n");
+  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
 });
 
 test("the connections to upstreams have closed once close resolves, or once a start has failed", async () => {
