@@ -52,3 +52,9 @@ test.each([
     .map(dirname);
   expect(listed.toSorted()).toEqual(folders.map((folder) => (folder === "." ? "/" : `/${folder}`)).toSorted());
 });
+
+test("a release of a version with a hyphen is a prerelease on GitHub, as it is on npm", () => {
+  const [command = ""] = /gh release create [^]*?\n {8}\w/.exec(read(".github/workflows/release.yml")) ?? [];
+  // Semantic Versioning 2.0.0 §9: what follows the hyphen is the prerelease.
+  expect(command).toContain(" ${{ contains(github.ref_name, '-') && '--prerelease' || '' }}");
+});
