@@ -162,15 +162,15 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(kept.map(({ contentType }) => contentType)).toEqual([want, want]);
   });
 
-  const noMediaType = "the content type is no media type";
+  const expected = "Content-Type must be a media type such as image/png";
   const envelope =
     "the content type multipart/form-data is an envelope of the body: send the bytes alone, with --data-binary of curl";
   test.each(
     onFirstWay(way, [
-      { type: "garbage", message: noMediaType },
-      { type: "a/", message: noMediaType },
-      { type: "a/b, c/d", message: noMediaType },
-      { type: "a b/c", message: noMediaType },
+      { type: "garbage", message: `${expected}, got "garbage"` },
+      { type: "a/", message: `${expected}, got "a/"` },
+      { type: "a/b, c/d", message: `${expected}, got "a/b, c/d"` },
+      { type: "a b/c", message: `${expected}, got "a b/c"` },
       { type: "multipart/form-data; boundary=x", message: envelope },
       { type: "Multipart/Form-Data ;boundary=x", message: envelope },
       { type: "multipart/form-data", message: envelope },

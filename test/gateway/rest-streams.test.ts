@@ -519,7 +519,7 @@ describe("a server stream on REST", () => {
   test("is left out by its selector, which must be that of an RPC", () => {
     const omit = [selector];
     const struct = { selector, pattern: { case: "get", value: "/x" }, body: "nothing" } as const;
-    expect(() => createGateway({ routes, rest: { rules: [struct] } })).toThrow('body "nothing" is no field');
+    expect(() => createGateway({ routes, rest: { rules: [struct] } })).toThrow('body "nothing" is not a field');
     expect(() => createGateway({ routes, rest: { rules: [struct], omit } })).not.toThrow();
     expect(() => createGateway({ routes, rest: { omit: ["greenhouse.v1.None"] } })).toThrow(
       'omit: selector "greenhouse.v1.None" is no RPC',

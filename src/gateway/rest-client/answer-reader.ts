@@ -26,7 +26,7 @@ export function createAnswerReader({ method, pattern, httpMethod }: RestRule, op
   const { responseBody } = pattern;
   const field = findProtoField(output, responseBody);
   if (responseBody !== "" && field === undefined) {
-    throw new ConnectError(`response_body "${responseBody}" is no field of ${output.typeName}`, Code.Internal);
+    throw new ConnectError(`response_body "${responseBody}" is not a field of ${output.typeName}`, Code.Internal);
   }
   const fill = createRawReader(output, responseBody === "" ? "*" : responseBody);
   const readRaw = fill && ((body: Uint8Array, contentType: string) => fill({ body, contentType }));

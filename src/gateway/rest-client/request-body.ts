@@ -41,7 +41,7 @@ export function createBodyWriter({ method, pattern, variables }: RestRule, style
     };
   }
   const field = findProtoField(input, body);
-  if (field === undefined) throw new TypeError("a body that is no field");
+  if (field === undefined) throw new TypeError(`body "${body}" is not a field of ${input.typeName}`);
   if (isHttpBodyType(field.message)) return (message) => toRawBody(body, loadField(asFieldValues(message), field));
   const toJson = createFieldForm(field, forms);
   const inside = variables.filter(({ path }) => path[0] === field);
@@ -75,6 +75,6 @@ function toRawBody(name: string, body: unknown): RequestBody {
   if (!(data instanceof Uint8Array)) throw new Refusal(`${name}: has no bytes`);
   if (Array.isArray(extensions) && extensions.length > 0) throw new Refusal(`${name}.extensions: bytes have none`);
   const type = typeof contentType === "string" ? contentType : "";
-  if (type !== "" && !isMediaType(type)) throw new Refusal(`${name}.content_type: is no media type`);
+  if (type !== "" && !isMediaType(type)) throw new Refusal(`${name}.content_type: is not a media type`);
   return { contentType: type === "" ? undefined : type, bytes: data };
 }

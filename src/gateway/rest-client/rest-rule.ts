@@ -98,7 +98,7 @@ function compileRule(method: DescMethod, pattern: HttpPattern, routes: RouteTabl
   const variables = template.variables.map((variable): RuleVariable => {
     const name = variable.fieldPath.join(".");
     const path = resolveProtoPath(input, variable.fieldPath);
-    if (path === undefined) throw new RuleProblem(`path variable "${name}" is no field`);
+    if (path === undefined) throw new RuleProblem(`path variable "${name}" is not a field of ${input.typeName}`);
     return { ...variable, name, path, isMultiSegment: isMultiSegment(template, variable) };
   });
   const usual = pattern.body === "" ? "GET" : "POST";

@@ -71,7 +71,10 @@ export function bodyProblem(
 ): ConnectError | undefined {
   if (format.kind === "bytes") {
     if (contentType === null) return undefined;
-    if (!isMediaType(contentType)) return problem("ERR_CONTENT_TYPE", "the content type is no media type");
+    if (!isMediaType(contentType)) {
+      const got = quote(contentType);
+      return problem("ERR_CONTENT_TYPE", `Content-Type must be a media type such as image/png, got ${got}`);
+    }
     return isMultipartForm(contentType) ? problem("ERR_CONTENT_TYPE", formOfBytes) : undefined;
   }
   if (isEmpty || format.kind === "ignored") return undefined;

@@ -50,7 +50,7 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   const { fieldPath } = variable;
   const name = fieldPath.join(".");
   const path = resolveProtoPath(input, fieldPath);
-  if (path === undefined) throw new RuleProblem(`path variable "${name}" is no field of ${input.typeName}`);
+  if (path === undefined) throw new RuleProblem(`path variable "${name}" is not a field of ${input.typeName}`);
   const leaf = leafOf(path);
   const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf);
   if (parse === undefined) throw new RuleProblem(`path variable "${name}" is repeated, a map or a message`);

@@ -82,6 +82,6 @@ export function bindBody(input: DescMessage, body: string, boundByPath: BoundFie
 
 function bodyFieldOf(input: DescMessage, body: string): DescField {
   const field = findProtoField(input, body);
-  if (field === undefined) throw new RuleProblem(`body "${body}" is no field of ${input.typeName}`);
+  if (field === undefined) throw new RuleProblem(`body "${body}" is not a field of ${input.typeName}`);
   return field;
 }

@@ -44,7 +44,8 @@ export function createJsonWriter(
 ): (message: Message) => string {
   if (responseBody === "") return createJsonMessageWriter(output, options);
   const field = findProtoField(output, responseBody);
-  if (field === undefined) throw new RuleProblem(`response_body "${responseBody}" is no field of ${output.typeName}`);
+  if (field === undefined)
+    throw new RuleProblem(`response_body "${responseBody}" is not a field of ${output.typeName}`);
   // JSON leaves out fields that are zero, but a whole body has to be something.
   return createJsonFieldWriter(field, options);
 }

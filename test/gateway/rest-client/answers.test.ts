@@ -320,7 +320,7 @@ describe("google.api.HttpBody", () => {
 
   test.each([
     { name: "that is not set", file: undefined, want: "file: is not set, which bytes cannot say" },
-    { name: "whose type is none", file: { contentType: "a\r\nb: c" }, want: "file.content_type: is no media type" },
+    { name: "whose type is none", file: { contentType: "a\r\nb: c" }, want: "file.content_type: is not a media type" },
     { name: "with extensions", file: { extensions: [{}] }, want: "file.extensions: bytes have none" },
   ])("$name is refused", async ({ file, want }) => {
     await using server = await startRestServer((response) => answerWith(response, 200, {}));

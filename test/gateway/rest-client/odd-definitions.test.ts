@@ -105,7 +105,7 @@ test("an answer to HEAD has no body, and a field that is the answer is one of it
     create(rule.method.output),
   );
   expect(() => readerOf({ pattern: { ...rule.pattern, responseBody: "b" } })).toThrow(
-    expect.objectContaining({ code: Code.Internal, rawMessage: 'response_body "b" is no field of odd.Thing' }),
+    expect.objectContaining({ code: Code.Internal, rawMessage: 'response_body "b" is not a field of odd.Thing' }),
   );
 });
 
