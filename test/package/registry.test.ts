@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { publishCommands } from "../../tools/release/artifacts.ts";
+import { publicationsOf } from "../../tools/release/artifacts.ts";
 import manifest from "../../src/gateway/package.json" with { type: "json" };
 import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
 import { createUserProject } from "../support/package/user-project.ts";
@@ -59,8 +59,10 @@ const folders = ["gateway", "operators", "plantstore", "conformance"].map((name)
 
 test("npm publishes the packages by the commands of a release, and mends nothing in them", async () => {
   await npm(`npm pack --silent --pack-destination ${user.path} ${folders}`, projectFolder);
-  for (const command of publishCommands(manifest.version, user.path)) {
-    const printed = await npm(command.join(" ").replace(" --provenance", ""), projectFolder);
+  for (const { find, publish } of publicationsOf(manifest.version, user.path)) {
+    await expect(npm(find.join(" "), projectFolder)).rejects.toThrow("E404");
+    const printed = await npm(publish.join(" ").replace(" --provenance", ""), projectFolder);
+    expect(await npm(find.join(" "), projectFolder)).toBe(`${manifest.version}\n`);
     expect(printed).toContain(`@${manifest.version}\n`);
     expect(printed).not.toContain("npm warn publish");
   }

@@ -175,18 +175,59 @@ describe("the version that the checkout has", () => {
   });
 });
 
-test.each([
-  { name: "publishes every tarball with provenance, after those that it needs", failing: "", exitCode: 0, count: 4 },
-  { name: "publishes nothing more once npm has refused one", failing: "operators", exitCode: 1, count: 2 },
-])("--publish $name", async ({ failing, exitCode, count }) => {
+const ids = ["@plantstore/gateway", "@plantstore/operators", "plantstore", "@plantstore/transcoding-conformance"].map(
+  (name) => `${name}@${current}`,
+);
+
+interface Publication {
+  readonly name: string;
+  /** The packages that npm has in this version. */
+  readonly existing?: readonly string[];
+  /** What of a command makes npm refuse it. */
+  readonly refused?: string;
+  readonly exitCode: number;
+  /** The tarballs that npm is asked to publish, in this order. */
+  readonly sent: readonly string[];
+}
+
+test.each<Publication>([
+  { name: "publishes every tarball with provenance, after those that it needs", exitCode: 0, sent: names },
+  {
+    name: "publishes nothing more once npm has refused one",
+    refused: "publish*operators",
+    exitCode: 1,
+    sent: names.slice(0, 2),
+  },
+  {
+    name: "continues with the packages that npm does not have in this version",
+    existing: ids.slice(0, 2),
+    exitCode: 0,
+    sent: names.slice(2),
+  },
+  { name: "publishes nothing twice", existing: ids, exitCode: 0, sent: [] },
+])("--publish $name", async ({ existing = [], refused = "none", exitCode, sent }) => {
   using programs = createTempFolder();
-  const script = `#!/bin/sh\necho "$*" >>"$0.calls"\ncase "$*" in *"${failing || "none"}"*) exit 1 ;; esac\n`;
+  const views = existing.map((id) => `"view ${id} version") echo ${current} ;;`);
+  const script = `#!/bin/sh
+echo "$*" >>"$0.calls"
+case "$*" in
+${views.join("\n")}
+view*) echo "npm error code E404" >&2; exit 1 ;;
+${refused}*) exit 1 ;;
+esac
+`;
   writeFileSync(programs.file("npm"), script, { mode: 0o755 });
-  expect(await releaseWith(programs.path, "--publish")).toMatchObject({ exitCode });
+  expect(await releaseWith(programs.path, "--publish")).toMatchObject({
+    exitCode,
+    stdout: existing.map((id) => `${id} is published already: skipped\n`).join(""),
+    // What npm says of a version that does not exist yet is no error of the release.
+    stderr: exitCode === 0 ? "" : expect.stringMatching(/^not released: Command failed: npm publish /),
+  });
   const calls = readFileSync(programs.file("npm.calls"), "utf8").trimEnd().split("\n");
   const folder = join(copy.folder, "dist/release");
-  const published = names.map((name) => `publish --provenance --access public ${folder}/${name}-${current}.tgz`);
-  expect(calls).toEqual(published.slice(0, count));
+  expect(calls.filter((call) => !call.startsWith("view "))).toEqual(
+    sent.map((name) => `publish --provenance --access public ${folder}/${name}-${current}.tgz`),
+  );
 });
 
 describe("another version", () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import manifest from "../../src/gateway/package.json" with { type: "json" };
 import { publishedAddresses } from "../../tools/build/manifest.ts";
-import { publishCommands, withoutFiles } from "../../tools/release/artifacts.ts";
+import { publicationsOf, withoutFiles } from "../../tools/release/artifacts.ts";
 import {
   filesWithNames,
   isVersion,
@@ -79,14 +79,14 @@ test("a bill of materials does not say where the tarballs were on the machine th
 });
 
 test("the tarball of each package is published, after those that it needs", () => {
-  const commands = publishCommands("1.0.0", "/a").map((words) => words.join(" "));
+  const commands = publicationsOf("1.0.0", "/a").map(({ publish }) => publish.join(" "));
   const names = ["plantstore-gateway", "plantstore-operators", "plantstore", "plantstore-transcoding-conformance"];
   expect(commands).toEqual(names.map((name) => `npm publish --provenance --access public /a/${name}-1.0.0.tgz`));
 });
 
 test("a version before a release is published under the tag next, so that npm does not install it by default", () => {
-  const [command = []] = publishCommands("1.0.0-rc.1", "/a");
-  expect(command.join(" ")).toBe(
+  const [first] = publicationsOf("1.0.0-rc.1", "/a");
+  expect(first?.publish.join(" ")).toBe(
     "npm publish --provenance --access public --tag next /a/plantstore-gateway-1.0.0-rc.1.tgz",
   );
 });

@@ -15,10 +15,14 @@ const outputLimitBytes = 16 * 1024 * 1024;
 /** The folders in dist/ that become packages, after those that they need. */
 const folders = manifests.map((manifest) => `./dist/${basename(join(manifest, ".."))}`);
 
-/** The tarballs of a version, by the names that npm gives them, in the same order. */
-export function tarballNames(version: string): string[] {
-  const names = manifests.map((manifest) => readManifest(join(project, manifest)).name);
-  return names.map((name) => `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
+/** Returns the names of the packages, in the same order. */
+function packageNames(): string[] {
+  return manifests.map((manifest) => readManifest(join(project, manifest)).name);
+}
+
+/** Returns the name that npm gives the tarball of a package. */
+function tarballName(name: string, version: string): string {
+  return `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
 }
 
 /** Makes the files of a release from what `npm run build` has built. */
@@ -58,7 +62,7 @@ function billOfMaterials(version: string): string {
   const npm = (...args: readonly string[]): string =>
     execFileSync("npm", args, { cwd: folder, encoding: "utf8", maxBuffer: outputLimitBytes });
   try {
-    const tarballs = tarballNames(version).map((name) => join(releaseFolder, name));
+    const tarballs = packageNames().map((name) => join(releaseFolder, tarballName(name, version)));
     npm("install", "--no-audit", "--no-fund", "--ignore-scripts", ...tarballs);
     return withoutFiles(npm("sbom", "--sbom-format", "cyclonedx"));
   } finally {
@@ -74,15 +78,33 @@ export function withoutFiles(bill: string): string {
   return `${JSON.stringify(others, null, 2)}\n`;
 }
 
+type Command = readonly [program: string, ...args: string[]];
+
+/** How one package of a release is published. */
+export interface Publication {
+  /** Its name and version, such as `plantstore@0.2.0`. */
+  readonly id: string;
+  /** Prints the version if npm has it; otherwise it prints nothing or fails. */
+  readonly find: Command;
+  /** Publishes the tarball, with a proof of where it was built. */
+  readonly publish: Command;
+}
+
 /**
- * Returns the commands that publish the tarballs of a version, with a proof of where they were built.
+ * Returns how the packages of a version are published, each after those that it needs.
  *
  * @param folder - where the tarballs are; by default that of a release
  */
-export function publishCommands(version: string, folder: string = releaseFolder): (readonly [string, ...string[]])[] {
+export function publicationsOf(version: string, folder: string = releaseFolder): Publication[] {
   // npm wants a tag for what is not to be installed by default.
   const tag = version.includes("-") ? ["--tag", "next"] : [];
-  return tarballNames(version).map(
-    (name) => ["npm", "publish", "--provenance", "--access", "public", ...tag, join(folder, name)] as const,
-  );
+  return packageNames().map((name) => {
+    const id = `${name}@${version}`;
+    const tarball = join(folder, tarballName(name, version));
+    return {
+      id,
+      find: ["npm", "view", id, "version"],
+      publish: ["npm", "publish", "--provenance", "--access", "public", ...tag, tarball],
+    };
+  });
 }

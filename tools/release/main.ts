@@ -1,9 +1,9 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { projectFolder as project, readManifest } from "../build/manifest.ts";
-import { makeArtifacts, publishCommands, releaseFolder } from "./artifacts.ts";
+import { makeArtifacts, type Publication, publicationsOf, releaseFolder } from "./artifacts.ts";
 import {
   filesWithNames,
   isVersion,
@@ -95,6 +95,22 @@ function writeRelease(version: string, texts: ReadonlyMap<string, string>, skips
   if (isChanged) git("commit", "--quiet", "--all", "--message", `release: Prepare ${version}`);
 }
 
+/** Publishes what npm does not have yet, because it refuses a version that exists: an interrupted release continues. */
+function publish(version: string): void {
+  for (const publication of publicationsOf(version)) {
+    const [program, ...args] = publication.publish;
+    if (isPublished(publication, version)) console.log(`${publication.id} is published already: skipped`);
+    else execFileSync(program, args, { cwd: project, stdio: "inherit" });
+  }
+}
+
+/** Returns whether npm has a version; `false` also when it cannot tell, as it then refuses to publish what exists. */
+function isPublished({ find: [program, ...args] }: Publication, version: string): boolean {
+  // Its output of errors is ignored: most of them are that the version does not exist.
+  const { stdout } = spawnSync(program, args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  return stdout === `${version}\n`;
+}
+
 const options = {
   artifacts: { type: "boolean", default: false },
   publish: { type: "boolean", default: false },
@@ -113,11 +129,7 @@ function parsed() {
 function main(): void {
   const { values, positionals } = parsed();
   if (values.artifacts) return writeArtifacts(currentVersion());
-  if (values.publish) {
-    for (const [program, ...args] of publishCommands(currentVersion()))
-      execFileSync(program, args, { cwd: project, stdio: "inherit" });
-    return;
-  }
+  if (values.publish) return publish(currentVersion());
   prepare(positionals.length === 1 ? (positionals[0] ?? "") : "", values["skip-checks"]);
 }
 
