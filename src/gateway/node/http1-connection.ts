@@ -98,9 +98,12 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     if (this.#socket.writableEnded) return;
     if (response.socket !== null) return this.#begin(request, response);
     this.#waiting += 1;
+    if (this.#waiting > waitingMax) return this.destroy();
+    this.pauseIfFull();
     // In its own context: node reports the turn of a response in that of the call before.
     const begin = AsyncResource.bind(() => {
       this.#waiting -= 1;
+      if (this.#waiting === waitingToPause - 1) this.#socket.resume();
       this.#begin(request, response);
     });
     response.once("socket", begin);
@@ -112,6 +115,11 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     if (this.#problem !== undefined) return;
     this.#problem = problem;
     this.#refuseRest();
+  }
+
+  /** Reads no further while many requests wait. */
+  pauseIfFull(): void {
+    if (this.#waiting >= waitingToPause) this.#socket.pause();
   }
 
   look(nowMs: number): void {
@@ -222,6 +230,17 @@ function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits
   if (listBytes > limits.headerBytes) return headerTooLarge(limits);
   return readNodeTarget(request, common, limits);
 }
+
+/**
+ * How many complete heads wait when the connection stops to be read. 64: more than clients pipeline, so that those do
+ * not wait for the network.
+ */
+const waitingToPause = 64;
+/**
+ * How many complete heads may wait, above which the connection is closed: what was read with the one that stops it may
+ * hold more. 2,048 is 64 KiB, which node reads at once, of heads of 32 bytes: less than a call has.
+ */
+const waitingMax = 2048;
 
 /** What is known of a request that cannot be read. */
 const unread = { method: "GET", url: "/", httpVersion: "1.1", httpVersionMajor: 1, httpVersionMinor: 1 };

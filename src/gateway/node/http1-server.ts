@@ -43,6 +43,8 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     socket.on("close", () => connections.delete(connection));
     server ??= createServer(options.limits, (of) => bySocket.get(of));
     server.emit("connection", socket);
+    // At the end of each request node resumes a socket, even a paused one. Added last: node's own listener reads on.
+    socket.on("resume", () => connection.pauseIfFull());
     // A listener keeps node from reading past the stream: of two TLS records that arrive together, its parser, paused
     // behind the first, would take the second for an error.
     if ("encrypted" in socket) socket.on("data", ignore);

@@ -10,7 +10,7 @@ import { type Field, fieldValue, type HttpRequest } from "../../support/carriers
 import { openHttp1 } from "../../support/carriers/http1-connection.ts";
 import { startOnLoopback } from "../../support/carriers/listen-on-loopback.ts";
 import { within } from "../../support/deadline.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../support/gateway/greenhouse.ts";
+import { acceptedSocket, startGreenhouse, type TestGreenhouse } from "../../support/gateway/greenhouse.ts";
 
 // What a server of node:http does not do by itself when it does not listen, and what it does before a program is asked.
 
@@ -194,6 +194,35 @@ describe("on node:http, requests that are sent in one go", () => {
     expect(await connection.atEnd()).toBe(true);
     expect(held.beds).toEqual([1n]);
     expect(greenhouse.gateway.load.badRequests).toEqual(new Map());
+  });
+
+  test("are all served, although not read before there is room for them", async () => {
+    const held = heldCalls();
+    await using greenhouse = await startOnNode(held.implementation);
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(water(1));
+    await expect.poll(() => held.beds).toEqual([1n]);
+    const server = acceptedSocket();
+    const rest = Array.from({ length: 999 }, (_, at) => water(at + 2)).join("");
+    connection.write(rest);
+    await expect.poll(() => server.isPaused()).toBe(true);
+    expect(server.bytesRead).toBeLessThan(rest.length);
+    held.release();
+    for (let bed = 1; bed <= 1000; bed += 1) {
+      expect(JSON.parse(String((await connection.readAnswer()).body))).toMatchObject({ bed: String(bed) });
+    }
+  });
+
+  test("close the connection when more than 2,048 wait for a response", async () => {
+    const held = heldCalls();
+    await using greenhouse = await startOnNode(held.implementation);
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(water(1));
+    await expect.poll(() => held.beds).toEqual([1n]);
+    // The server reads up to 64 KiB before it can pause.
+    connection.write("GET / HTTP/1.1\r\n\r\n".repeat(3000));
+    expect(await connection.atEnd()).toBe(true);
+    expect(held.beds).toEqual([1n]);
   });
 
   test("are all served in a drain, and the last one closes the connection", async () => {
