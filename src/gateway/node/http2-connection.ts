@@ -146,6 +146,8 @@ function sessionOptions(limits: Limits): ServerOptions {
   return {
     // Its default, 128 fields, would reset requests that are within the limit.
     maxHeaderListPairs: Math.ceil(maxHeaderListSize / fieldBytesMin),
+    // Node refuses new streams above it. The bytes of all connections are bounded by the budget.
+    maxSessionMemory: Math.max(sessionMegabytesMin, Math.ceil(limits.backlogBytes / 1e6)),
     settings: {
       maxConcurrentStreams: limits.concurrentStreams,
       maxHeaderListSize,
@@ -161,6 +163,8 @@ function ignore(): void {}
 const lingerMs = 1000;
 /** Bytes of the smallest field (RFC 9113 §6.5.2). */
 const fieldBytesMin = 33;
+/** Megabytes (1,000,000 bytes) that node lets a session hold by default, headers included. */
+const sessionMegabytesMin = 10;
 /** Bytes that a stream may send before its reader takes them. 256 KiB: one round trip for such a message. */
 const streamWindowBytes = 256 * 1024;
 /** Bytes that all streams together may send before their readers take them. 1 MiB. */

@@ -135,6 +135,21 @@ test("on node:http2, clients that do not read are cut off when all together hold
   for (const connection of connections) connection[Symbol.dispose]();
 });
 
+test("on node:http2, a connection serves a call while more than 10 MB of its responses are unread", async () => {
+  const note = "plants".repeat(100_000);
+  let calls = 0;
+  const waterBed = (): { note: string } => {
+    calls += 1;
+    return { note };
+  };
+  await using greenhouse = await startOnNode({ waterBed });
+  using connection = await openFrames(greenhouse.address);
+  for (let at = 0; at < 20; at += 1) sendUnaryCall(connection, 2 * at + 1, waterBedProcedure);
+  await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(11_000_000);
+  sendUnaryCall(connection, 41, waterBedProcedure);
+  await expect.poll(() => calls).toBe(21);
+});
+
 test("on node:http2, a client is told the limits, and is cut off when it opens a stream beyond them", async () => {
   const limits = { concurrentStreams: 2 };
   await using greenhouse = await startOnNode({ waterBed: () => new Promise(() => {}) }, { limits });
