@@ -9,7 +9,10 @@ export interface Limits {
   readonly urlBytes: number;
   /** Milliseconds until the header of a request must be complete. Default 10 s. */
   readonly headerTimeoutMs: number;
-  /** Milliseconds until the body of an HTTP/1.1 request, or of a unary call on our HTTP/2, is due. Default 5 min. */
+  /**
+   * Milliseconds for a body to arrive over HTTP/1.1, and for that of a unary call over HTTP/2; not in servers of your
+   * own. Default 5 min.
+   */
   readonly requestTimeoutMs: number;
   /**
    * Milliseconds for which a connection may be idle, or a client may leave its answer unread. Default 75 s: longer than
