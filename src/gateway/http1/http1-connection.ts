@@ -37,7 +37,7 @@ export interface RequestReceiver {
 /** Options of an {@link Http1Connection}, which all connections of a server share. */
 export interface Http1ConnectionOptions {
   readonly limits: Limits;
-  /** Milliseconds between two calls of {@link Http1Connection.look}. */
+  /** Milliseconds between two calls of {@link Http1Connection.checkTimeouts}. */
   readonly lookEveryMs: number;
   /** Counts what clients do not take. */
   readonly budget: BacklogBudget;
@@ -180,7 +180,7 @@ export class Http1Connection implements RequestParts, BodySource {
   }
 
   /** Checks the time-outs. Called at regular intervals. @param nowMs - by `performance.now()` */
-  look(nowMs: number): void {
+  checkTimeouts(nowMs: number): void {
     const { stage } = this.#reader;
     const due = this.#deadlines.look({
       stage,
@@ -325,7 +325,7 @@ export class Http1Connection implements RequestParts, BodySource {
     if (this.#droppedBytes > lingerBytesMax) this.destroy();
   }
 
-  /** Called when the client has ended its side. It may still be reading, or be gone, which {@link look} finds out. */
+  /** Called when the client has ended its side. It may still be reading, or be gone, which {@link checkTimeouts} finds out. */
   #onEnd(): void {
     this.#clientEnded = true;
     this.#deadlines.restart();

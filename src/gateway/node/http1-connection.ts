@@ -122,7 +122,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     if (this.#waiting >= waitingToPause) this.#socket.pause();
   }
 
-  look(nowMs: number): void {
+  checkTimeouts(nowMs: number): void {
     const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#options.limits;
     if (this.#backlog.stalledMs(nowMs) >= idleTimeoutMs) return this.destroy();
     // What follows the last response has a deadline of its own.

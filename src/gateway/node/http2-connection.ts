@@ -84,7 +84,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     this.#backlog.count();
   }
 
-  look(nowMs: number): void {
+  checkTimeouts(nowMs: number): void {
     const { idleTimeoutMs, requestTimeoutMs } = this.#options.limits;
     if (this.#backlog.stalledMs(nowMs) >= idleTimeoutMs) return this.destroy();
     for (const [exchange, openedAtMs] of this.#open) {

@@ -156,7 +156,7 @@ test("a client that has reset its connection is noticed behind requests that fil
   await expect.poll(() => ends.socket.isPaused()).toBe(true);
   ends.client.resetAndDestroy();
   const look = (): boolean => {
-    ends.connection.look(performance.now());
+    ends.connection.checkTimeouts(performance.now());
     return ends.socket.destroyed;
   };
   await expect.poll(look).toBe(true);
@@ -233,10 +233,10 @@ test("a client that takes some of its answer now and then is not cut off, one th
       await within(taken, "a part to be taken");
       client.pause();
     } while (socket.writableLength === 0);
-    connection.look(performance.now() + defaultLimits.idleTimeoutMs - 1000);
+    connection.checkTimeouts(performance.now() + defaultLimits.idleTimeoutMs - 1000);
     expect(socket.destroyed).toBe(false);
   }
-  connection.look(performance.now() + defaultLimits.idleTimeoutMs);
+  connection.checkTimeouts(performance.now() + defaultLimits.idleTimeoutMs);
   expect(socket.destroyed).toBe(true);
 });
 
@@ -308,7 +308,7 @@ test("a client that has yet to take the end of its last answer is not cut off by
   connection.begin(200, []);
   while (!connection.write(Buffer.alloc(16 * 1024)));
   connection.end(undefined);
-  connection.look(performance.now());
+  connection.checkTimeouts(performance.now());
   const answer = await within(buffer(ends.client), "the answer");
   expect(String(answer.subarray(-5))).toBe("0\r\n\r\n");
 });
@@ -349,12 +349,12 @@ test("a client that takes as much as it is sent meanwhile is not cut off, one th
   }
   const takenAtMs = performance.now();
   connection.write(piece);
-  connection.look((filledAtMs + takenAtMs) / 2 + defaultLimits.idleTimeoutMs);
+  connection.checkTimeouts((filledAtMs + takenAtMs) / 2 + defaultLimits.idleTimeoutMs);
   expect(socket.destroyed).toBe(false);
   await new Promise(setImmediate);
   const laterMs = performance.now();
   connection.write(piece);
-  connection.look(laterMs + defaultLimits.idleTimeoutMs);
+  connection.checkTimeouts(laterMs + defaultLimits.idleTimeoutMs);
   expect(socket.destroyed).toBe(true);
 });
 
@@ -424,7 +424,7 @@ test("a client that says nothing is let go after the idle time, counted from the
   const { socket, connection } = ends;
   // Then it has as long to close its side as any other, which is not over at the next look.
   const states = [1, 2, 3, 4, 5].map(() => {
-    connection.look(performance.now());
+    connection.checkTimeouts(performance.now());
     return socket.destroyed ? "closed" : socket.writableEnded ? "let go" : "open";
   });
   expect(states).toEqual(["open", "open", "let go", "let go", "closed"]);
@@ -438,7 +438,7 @@ test("a client that sends empty lines now and then is let go when it would have 
     const come = once(socket, "data");
     client.write("\r\n");
     await within(come, "an empty line");
-    connection.look(performance.now());
+    connection.checkTimeouts(performance.now());
     isLetGo.push(socket.writableEnded);
   }
   expect(isLetGo).toEqual([false, false, true]);
@@ -543,10 +543,10 @@ test("a client whose call took long has as much time as any other to ask again",
   const { client, socket } = ends;
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   const connection = await within(asked.promise, "the request");
-  for (let looks = 0; looks < 4; looks++) connection.look(performance.now());
+  for (let looks = 0; looks < 4; looks++) connection.checkTimeouts(performance.now());
   connection.answer(200, [], Buffer.of());
   const isLetGo = [1, 2, 3].map(() => {
-    connection.look(performance.now());
+    connection.checkTimeouts(performance.now());
     return socket.writableEnded;
   });
   expect(isLetGo).toEqual([false, false, true]);
@@ -562,16 +562,16 @@ test("a client that has ended its side is not given up while it is sent more of 
   const [come, ended] = [once(socket, "data"), once(socket, "end")];
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   await within(come, "the request");
-  for (let looks = 0; looks < 3; looks += 1) connection.look(performance.now());
+  for (let looks = 0; looks < 3; looks += 1) connection.checkTimeouts(performance.now());
   client.end();
   await within(ended, "the end of the client's side");
-  connection.look(performance.now());
+  connection.checkTimeouts(performance.now());
   for (let looks = 0; looks < 3; looks += 1) {
     connection.write(Buffer.from("plant"));
-    connection.look(performance.now());
+    connection.checkTimeouts(performance.now());
   }
   expect(broken).toBe(0);
-  connection.look(performance.now());
+  connection.checkTimeouts(performance.now());
   expect(broken).toBe(1);
 });
 
@@ -585,7 +585,7 @@ test("a head that trickles is timed out, however often something of it comes", a
     const come = once(socket, "data");
     client.write(byte);
     await within(come, "a byte");
-    connection.look(performance.now());
+    connection.checkTimeouts(performance.now());
     looks++;
   }
   // Between its first byte and the last look a quarter of the time passes four times.
@@ -609,7 +609,7 @@ test("a body in chunks that trickles is timed out, wherever its chunks are cut, 
     client.write(text);
     await within(come, "a part");
     connection.write(Buffer.from("plant"));
-    connection.look(performance.now());
+    connection.checkTimeouts(performance.now());
     looks++;
   }
   expect(looks).toBe(5);
@@ -661,7 +661,7 @@ test("a body has all its time although its head took some", async () => {
   };
   const lookUntil = (enough: (looks: number) => boolean): number => {
     let looks = 0;
-    for (; !enough(looks); looks++) connection.look(performance.now());
+    for (; !enough(looks); looks++) connection.checkTimeouts(performance.now());
     return looks;
   };
   await send("POST / HTTP/1.1\r\n");

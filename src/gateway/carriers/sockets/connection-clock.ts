@@ -3,7 +3,7 @@ import { afterTurn } from "../index.ts";
 /** A connection whose timeouts are checked at regular intervals, which is cheaper than a timer for each wait. */
 export interface CheckedConnection {
   /** Checks the timeouts. @param nowMs - by `performance.now()` */
-  look(nowMs: number): void;
+  checkTimeouts(nowMs: number): void;
 }
 
 /** Checks the timeouts of all connections of a server. */
@@ -16,14 +16,14 @@ export interface ConnectionClock {
 /** Creates what checks the timeouts of the connections in a set, every `everyMs` milliseconds. */
 export function createConnectionClock(connections: ReadonlySet<CheckedConnection>, everyMs: number): ConnectionClock {
   let timer: NodeJS.Timeout | undefined;
-  const look = (): void => {
+  const checkAll = (): void => {
     const nowMs = performance.now();
-    for (const connection of connections) connection.look(nowMs);
+    for (const connection of connections) connection.checkTimeouts(nowMs);
   };
   return {
     start: () => {
       // After what has arrived is read: a process that was held up would take it for silence.
-      timer ??= setInterval(() => afterTurn(look, undefined), everyMs).unref();
+      timer ??= setInterval(() => afterTurn(checkAll, undefined), everyMs).unref();
     },
     stop: () => clearInterval(timer),
   };

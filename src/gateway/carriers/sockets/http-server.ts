@@ -49,13 +49,13 @@ export interface GatewayLoad {
 
 /** A connection whose requests can be told apart from silence: what {@link OpenConnections} needs of it. */
 export interface TakenConnection {
-  /** Whether a request still waits for its response, or part of a response for the client. */
+  /** Whether a request has no complete response yet, or response bytes are still to be sent. */
   readonly busy: boolean;
 }
 
 /** A connection that an {@link HttpServer} serves. */
 export interface HttpConnection extends TakenConnection {
-  /** Requests that are not answered yet, or whose answer is not sent yet. */
+  /** Requests without a completely sent response. */
   readonly requests: number;
   /** Closes the connection once its requests are answered. */
   drain(): void;
@@ -73,11 +73,11 @@ export interface HttpServer {
   drain(): void;
   /** Closes the server itself, not its connections. */
   close(): void;
-  /** Whether any request still waits for its answer. */
+  /** Whether any connection is busy. */
   readonly busy: boolean;
   /** How many connections are open. */
   readonly connections: number;
-  /** How many requests are not answered yet, or have an answer that is not sent yet. */
+  /** The number of requests without a completely sent response. */
   readonly requests: number;
 }
 
