@@ -92,13 +92,12 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     }
     if (this.#open.size > 0) return;
     const idleMs = nowMs - this.#idleSinceMs;
-    if (!this.#session.closed && idleMs >= idleTimeoutMs) {
-      this.#session.close();
-      this.#idleSinceMs = nowMs;
-    } else if (this.#session.destroyed && idleMs >= lingerMs) {
-      // Node waits for the client to close its side.
-      this.#socket.destroy();
-    }
+    // Node waits for the client to close its side, and before that to read what is still to be sent.
+    const timeoutMs = this.#session.destroyed ? lingerMs : idleTimeoutMs;
+    if (idleMs < timeoutMs) return;
+    if (this.#session.closed) return this.destroy();
+    this.#session.close();
+    this.#idleSinceMs = nowMs;
   }
 
   #begin(stream: ServerHttp2Stream, header: IncomingHttpHeaders, fields: HeaderFields): void {

@@ -15,6 +15,7 @@ import {
   frameType,
   headersFrame,
   openFrames,
+  resetFrame,
 } from "../../support/carriers/http2-frames.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../support/gateway/greenhouse.ts";
 
@@ -162,6 +163,24 @@ describe.concurrent("on node:http2, a client that is late", () => {
     await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
     expect((await connection.readEnd(1)).kind).not.toBe("answered");
     await greenhouse.answered(1);
+    expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http2: 0 } });
+  });
+
+  test("to read what was sent before its reset is cut off", async ({ expect }) => {
+    // More than the system takes for a client that does not read.
+    const note = "plants".repeat(3_000_000);
+    const limits = { idleTimeoutMs: timeoutMs };
+    await using greenhouse = await startOnNode({ waterBed: () => ({ note }) }, { limits });
+    using connection = await openFrames(greenhouse.address);
+    connection.socket.pause();
+    const window = Buffer.of(0x7f, 0xff, 0xff, 0xff);
+    const settings = frame(frameType.settings, 0, 0, Buffer.concat([Buffer.of(0, 4), window]));
+    const update = frame(frameType.windowUpdate, 0, 0, Buffer.of(0x7f, 0xff, 0, 0));
+    connection.send(settings, update);
+    sendUnaryCall(connection, 1, waterBedProcedure);
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
+    connection.send(resetFrame(1, ErrorCode.cancel));
+    await expect.poll(() => greenhouse.gateway.load.connections.http2).toBe(0);
     expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http2: 0 } });
   });
 
