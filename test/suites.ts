@@ -36,7 +36,7 @@ export const suites: readonly Suite[] = [
       "test/gateway/http-body.test.ts",
       "test/gateway/rest-http.test.ts",
       "test/gateway/rest-streams.test.ts",
-      "test/gateway/carriers/sockets/!(announcement|half-close|half-close-http1|reset-problem|share-connections).test.ts",
+      "test/gateway/carriers/sockets/!(half-close|half-close-http1|reset-problem).test.ts",
     ],
     isRepeated: true,
     workers: 4,
