@@ -212,6 +212,13 @@ ${ask("/hooks/payment", "POST", "response.status")}`,
   },
   {
     page: "docs/gateway.md",
+    start: "import { createHttpEngine }",
+    before: routes,
+    after: `${listen}\n${ask("/plants/7", "DELETE")}`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/gateway.md",
     start: "import { connectNodeAdapter }",
     before: `import { createServer } from "node:http";\n${routes}`,
     after: `const server = createServer(connectNodeAdapter({ routes }));
