@@ -1,6 +1,7 @@
 import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { expectNoUnhandledRejections } from "../../support/callback-forms.ts";
 import { within } from "../../support/deadline.ts";
 import { callings, greenhouseClient, startGreenhouse } from "../../support/gateway/greenhouse.ts";
 
@@ -169,20 +170,7 @@ const errors = [
   { name: "a fault", create: () => new Error("a defect"), code: Code.Internal, faults: 1 },
 ];
 
-let unhandled: unknown[];
-const recordUnhandled = (reason: unknown): void => void unhandled.push(reason);
-
-beforeEach(() => {
-  unhandled = [];
-  process.on("unhandledRejection", recordUnhandled);
-});
-
-afterEach(async () => {
-  // Node emits the event at the end of the turn.
-  await new Promise(setImmediate);
-  process.off("unhandledRejection", recordUnhandled);
-  expect(unhandled).toEqual([]);
-});
+expectNoUnhandledRejections();
 
 /** Makes a call by each protocol that can carry it, and expects the same end of each. */
 async function expectEnds(

@@ -1,8 +1,9 @@
 import { Code, ConnectError, type ConnectRouter, createContextValues } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy } from "../../../src/gateway/create-proxy.ts";
 import { createGateway, type GatewayOptions } from "../../../src/gateway/index.ts";
+import { callbackOf, expectNoUnhandledRejections, type Form, forms } from "../../support/callback-forms.ts";
 import { within } from "../../support/deadline.ts";
 import { descriptorSetOf } from "../../support/gateway/descriptor-set.ts";
 import { carrierNames, openEveryCarrier } from "../../support/gateway/every-carrier.ts";
@@ -21,10 +22,6 @@ type Hook = Exclude<
   // The application's own handler of node:http, and what registers the services, which has tests below.
   "fallback" | "routes"
 >;
-
-/** The ways in which a hook comes to its result. */
-const forms = ["returns", "resolves", "throws", "rejects"] as const;
-type Form = (typeof forms)[number];
 
 /** The status of the response, and what was reported as failed. */
 type Outcome = readonly [httpStatus: number, ...faults: string[]];
@@ -86,38 +83,9 @@ const hooks: Readonly<Record<Hook, Row>> = {
   },
 };
 
-/** Returns a hook of this form. */
-function hookOf(form: Form, value: unknown): () => unknown {
-  switch (form) {
-    case "returns":
-      return () => value;
-    case "resolves":
-      return async () => value;
-    case "throws":
-      return () => {
-        throw refusal;
-      };
-    case "rejects":
-      return async () => {
-        throw refusal;
-      };
-  }
-}
+const hookOf = (form: Form, value: unknown): (() => unknown) => callbackOf(form, value, refusal);
 
-let unhandled: unknown[];
-const recordUnhandled = (reason: unknown): void => void unhandled.push(reason);
-
-beforeEach(() => {
-  unhandled = [];
-  process.on("unhandledRejection", recordUnhandled);
-});
-
-afterEach(async () => {
-  // Node emits the event at the end of the turn.
-  await new Promise(setImmediate);
-  process.off("unhandledRejection", recordUnhandled);
-  expect(unhandled).toEqual([]);
-});
+expectNoUnhandledRejections();
 
 function routesOf(handle: () => object): Pick<GatewayOptions, "routes"> {
   return { routes: (router) => router.service(GreenhouseService, { waterBed: handle }) };

@@ -1,7 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { PlantServerOptions } from "../../../src/plantstore/server/index.ts";
 import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
+import { callbackOf, expectNoUnhandledRejections, type Form, forms } from "../../support/callback-forms.ts";
 import { exchangeHttp1 } from "../../support/carriers/http1-connection.ts";
 import { openLogLines } from "../../support/operations/log-lines.ts";
 import { authorized, startPlantServer } from "../../support/server/plant-server.ts";
@@ -19,28 +20,9 @@ type Hook = Exclude<
   undefined
 >;
 
-const forms = ["returns", "resolves", "throws", "rejects"] as const;
-type Form = (typeof forms)[number];
-
 const failure = new ConnectError("no tenant", Code.NotFound);
 
-/** Returns a hook of this form. */
-function hookOf(form: Form, value: unknown): () => unknown {
-  switch (form) {
-    case "returns":
-      return () => value;
-    case "resolves":
-      return async () => value;
-    case "throws":
-      return () => {
-        throw failure;
-      };
-    case "rejects":
-      return async () => {
-        throw failure;
-      };
-  }
-}
+const hookOf = (form: Form, value: unknown): (() => unknown) => callbackOf(form, value, failure);
 
 interface Row {
   readonly value?: object;
@@ -67,20 +49,7 @@ const hooks: Readonly<Record<Hook, Row>> = {
   },
 };
 
-let unhandled: unknown[];
-const recordUnhandled = (reason: unknown): void => void unhandled.push(reason);
-
-beforeEach(() => {
-  unhandled = [];
-  process.on("unhandledRejection", recordUnhandled);
-});
-
-afterEach(async () => {
-  // Node emits the event at the end of the turn.
-  await new Promise(setImmediate);
-  process.off("unhandledRejection", recordUnhandled);
-  expect(unhandled).toEqual([]);
-});
+expectNoUnhandledRejections();
 
 describe.each(Object.entries(hooks))("%s", (name, { value, fields, isReported }) => {
   test.each(forms)("that %s leaves the deletion, its audit line and the other hooks as they are", async (form) => {
