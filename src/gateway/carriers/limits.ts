@@ -58,13 +58,13 @@ export const unreadBodyBytesMax: number = 256 * 1024;
 
 /**
  * Milliseconds for which an HTTP/1.1 connection is read after its last response while its client still sends, and for
- * which a call goes on whose client has closed its side and cannot be asked whether it is still there.
+ * which a call continues whose client has closed its side and cannot be asked whether it is still there.
  */
 // Half a minute, as in nginx: 64 MiB at 18 Mbit/s, and less than an idle connection has anyway.
 export const lingerMsMax: number = 30_000;
 
 /** Bytes that are read, and dropped, after the last response of an HTTP/1.1 connection. */
-// Clients send such bodies in one go, and dropping one costs as much as a few hundred calls.
+// Clients send such bodies without pausing; dropping one costs as much as a few hundred calls.
 export const lingerBytesMax: number = 64 * 1024 * 1024;
 
 /** Milliseconds for which an HTTP/1.1 connection that is too old must be idle before it is closed. */

@@ -110,7 +110,7 @@ function isSpace(unit: number): boolean {
   return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
 }
 
-/** The digits of an integer part beside which a double keeps tenths. */
+/** The most integer digits with which a double still holds tenths. */
 const tenthsKeptMax = 14;
 
 // Returns whether a number is, by its first digit behind the point, a tenth or more away from each integer, and so is its

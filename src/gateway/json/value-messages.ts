@@ -9,7 +9,7 @@ import type { ReadState } from "./parse-plain.ts";
 /**
  * Returns a JSON value as a google.protobuf.Value, and counts its strings, names included.
  *
- * @throws unsure for a number that is no double, and for a lone surrogate
+ * @throws unsure for a number beyond the range of a double, and for a lone surrogate
  */
 export function toValueMessage(json: JsonValue, state: ReadState): Value {
   return { $typeName: "google.protobuf.Value", kind: toKind(json, state) };

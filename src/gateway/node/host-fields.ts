@@ -7,7 +7,7 @@ export interface HostResponse {
   getHeaders(): OutgoingHttpHeaders;
 }
 
-/** Stands for the response of a host where there is none. */
+/** The response where no host has set fields on one. */
 export const noHost: HostResponse = { getHeaderNames: () => [], getHeaders: () => ({}) };
 
 /**
